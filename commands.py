@@ -1,0 +1,307 @@
+"""Telecommand dictionary: everything a flight controller may order, and the strict parser of a reply.
+
+Arguments come from closed menus, so that a small model need not do arithmetic. A reply is either
+exactly one telecommand in JSON or it is `Unreadable`; nothing is guessed, repaired or stripped.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    Strict,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+DETUMBLE_RATES_DEG_S: Final = (0.05, 0.1, 0.2, 0.5)
+SLEW_RATES_DEG_S: Final = (0.2, 0.5, 1.0, 2.0)
+DEADBANDS_DEG: Final = (0.2, 0.5, 1.0, 3.0)
+DURATIONS_S: Final = (30.0, 60.0, 120.0, 300.0, 600.0, 1200.0)
+CALIBRATION_DURATIONS_S: Final = (60.0, 120.0)
+SAFE_MODE_DURATIONS_S: Final = (300.0, 600.0, 1200.0)
+ON_TIMES_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+
+SWITCH_S: Final = 5.0
+"""[s] what a configuration command takes."""
+CHECK_S: Final = 30.0
+"""[s] what a subsystem check takes."""
+REFUSED_S: Final = 10.0
+"""[s] what a refused or an unreadable command costs."""
+DETUMBLE_LIMIT_S: Final = 600.0
+"""[s] longest detumble."""
+TEXT_LIMIT: Final = 200
+"""[-] longest unreadable text kept, characters."""
+
+FaultKind = Literal[
+    "gyro_bias",
+    "gyro_drift",
+    "star_tracker",
+    "stuck_closed",
+    "stuck_open",
+    "weak_thruster",
+    "leak",
+    "panel",
+]
+THRUSTER_FAULTS: Final = ("stuck_closed", "stuck_open", "weak_thruster")
+Subsystem = Literal["gyro", "star_tracker", "thrusters", "tank", "power"]
+AttitudeSource = Literal["star_tracker", "sun_sensors", "gyro"]
+Branch = Literal["A", "B"]
+
+
+@dataclass(frozen=True)
+class _Menu:
+    """Accepts the listed numbers only, and shows them as an enumeration in the JSON schema."""
+
+    values: tuple[float, ...]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._member, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {**handler(schema), "enum": list(self.values)}
+
+    def _member(self, value: float) -> float:
+        if value not in self.values:
+            menu = ", ".join(f"{v:g}" for v in self.values)
+            raise PydanticCustomError("menu", "expected one of {menu}", {"menu": menu})
+        return value
+
+
+DetumbleRate = Annotated[float, Strict(), _Menu(DETUMBLE_RATES_DEG_S)]
+SlewRate = Annotated[float, Strict(), _Menu(SLEW_RATES_DEG_S)]
+Deadband = Annotated[float, Strict(), _Menu(DEADBANDS_DEG)]
+Duration = Annotated[float, Strict(), _Menu(DURATIONS_S)]
+CalibrationDuration = Annotated[float, Strict(), _Menu(CALIBRATION_DURATIONS_S)]
+SafeModeDuration = Annotated[float, Strict(), _Menu(SAFE_MODE_DURATIONS_S)]
+OnTime = Annotated[float, Strict(), _Menu(ON_TIMES_S)]
+
+
+def printable(text: str) -> str:
+    """The text without control characters and surrogates, at most `TEXT_LIMIT` characters long."""
+    return "".join(c for c in text if c.isprintable())[:TEXT_LIMIT]
+
+
+def _without_control_characters(value: Any) -> Any:
+    return "".join(c for c in value if c.isprintable()) if isinstance(value, str) else value
+
+
+Name = Annotated[str, Field(min_length=1, max_length=24, pattern=r"^[A-Za-z0-9_-]+$")]
+Unit = Annotated[int, Strict(), Field(ge=1, le=12)]
+
+
+class _Telecommand(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Detumble(_Telecommand):
+    """Null the body rates; ends when the estimated rate stays under `rate_deg_s` for 10 s."""
+
+    command: Literal["detumble"] = "detumble"
+    rate_deg_s: DetumbleRate
+
+
+class Slew(_Telecommand):
+    """Turn to a target at a limited rate; ends when settled, or after twice the nominal time."""
+
+    command: Literal["slew"] = "slew"
+    target: Name
+    rate_deg_s: SlewRate
+
+
+class Hold(_Telecommand):
+    """Hold a target within a deadband."""
+
+    command: Literal["hold"] = "hold"
+    target: Name
+    deadband_deg: Deadband
+    duration_s: Duration
+
+
+class Coast(_Telecommand):
+    """Drift with the valves inhibited."""
+
+    command: Literal["coast"] = "coast"
+    duration_s: Duration
+
+
+class Fire(_Telecommand):
+    """Fire one torque channel of the selected branch, open loop."""
+
+    command: Literal["fire"] = "fire"
+    axis: Literal["+x", "-x", "+y", "-y", "+z", "-z"]
+    on_time_s: OnTime
+
+
+class SelectBranch(_Telecommand):
+    """Open one thruster branch's latch valve and close the other's."""
+
+    command: Literal["select_branch"] = "select_branch"
+    branch: Branch
+
+
+class IsolateThruster(_Telecommand):
+    """Take one thruster out of the allocation; a stuck-open valve goes on firing."""
+
+    command: Literal["isolate_thruster"] = "isolate_thruster"
+    unit: Unit
+
+
+class CalibrateGyro(_Telecommand):
+    """Estimate the gyro bias against the star tracker."""
+
+    command: Literal["calibrate_gyro"] = "calibrate_gyro"
+    duration_s: CalibrationDuration
+
+
+class SelectAttitudeSource(_Telecommand):
+    """Choose what corrects the gyro-propagated attitude."""
+
+    command: Literal["select_attitude_source"] = "select_attitude_source"
+    source: AttitudeSource
+
+
+class SafeMode(_Telecommand):
+    """Spin slowly about the Sun line on the coarse sensors."""
+
+    command: Literal["safe_mode"] = "safe_mode"
+    duration_s: SafeModeDuration
+
+
+class Check(_Telecommand):
+    """Look at one subsystem's residuals in detail."""
+
+    command: Literal["check"] = "check"
+    subsystem: Subsystem
+
+
+class ReportFault(_Telecommand):
+    """State a diagnosis; `unit` is given for thruster faults and absent otherwise."""
+
+    command: Literal["report_fault"] = "report_fault"
+    kind: FaultKind
+    unit: Unit | None = None
+
+
+class Image(_Telecommand):
+    """Take an image of a target."""
+
+    command: Literal["image"] = "image"
+    target: Name
+
+
+class Downlink(_Telecommand):
+    """Send stored data to a ground station in view."""
+
+    command: Literal["downlink"] = "downlink"
+    station: Name
+
+
+class EndMission(_Telecommand):
+    """Give up; the outcome is `ended`."""
+
+    command: Literal["end_mission"] = "end_mission"
+
+
+class Unreadable(_Telecommand):
+    """What a reply becomes that is not exactly one telecommand; never a telecommand of its own."""
+
+    command: Literal["unreadable"] = "unreadable"
+    text: Annotated[
+        str, BeforeValidator(_without_control_characters), Field(max_length=TEXT_LIMIT)
+    ] = ""
+
+
+Telecommand = (
+    Detumble
+    | Slew
+    | Hold
+    | Coast
+    | Fire
+    | SelectBranch
+    | IsolateThruster
+    | CalibrateGyro
+    | SelectAttitudeSource
+    | SafeMode
+    | Check
+    | ReportFault
+    | Image
+    | Downlink
+    | EndMission
+)
+"""What a flight controller may order."""
+
+AnyCommand = Annotated[Telecommand | Unreadable, Field(discriminator="command")]
+"""What travels on the wire: a telecommand, or the unreadable reply in its place."""
+
+NAMES: Final = tuple(kind.model_fields["command"].default for kind in get_args(Telecommand))
+_TELECOMMAND: Final[TypeAdapter[Telecommand]] = TypeAdapter(
+    Annotated[Telecommand, Field(discriminator="command")]
+)
+
+
+def parse(reply: str) -> Telecommand | Unreadable:
+    """The telecommand that the whole reply is, or `Unreadable` with the start of the reply."""
+    command, _ = _read(reply)
+    return command
+
+
+def parse_error(text: str) -> str:
+    """Why a reply is unreadable, in words for its sender; empty if it is one telecommand."""
+    _, error = _read(text)
+    return error
+
+
+def encode(command: BaseModel) -> str:
+    """The one-line JSON that `parse` reads back."""
+    fields = command.model_dump(exclude_none=True)
+    short = {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in fields.items()}
+    return json.dumps(short, separators=(",", ":"))
+
+
+def _read(reply: str) -> tuple[Telecommand | Unreadable, str]:
+    unreadable = Unreadable(text=printable(reply))
+    if not (reply.startswith("{") and reply.endswith("}")):
+        return unreadable, 'expected exactly one JSON object, as {"command":"coast","duration_s":60}'
+    try:
+        fields = json.loads(reply, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        return _TELECOMMAND.validate_python(fields), ""
+    except ValidationError as error:
+        return unreadable, describe(error)
+    except (ValueError, RecursionError) as error:
+        return unreadable, f"not one JSON object: {printable(str(error))}"
+
+
+def describe(error: ValidationError) -> str:
+    """The first complaint of a validation error, in one short line."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    if first["type"] in ("union_tag_not_found", "union_tag_invalid"):
+        return f"command: expected one of {', '.join(NAMES)}"
+    field = str(first["loc"][-1]) if first["loc"] else "command"
+    return printable(f"{field}: {first['msg']}")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a key is given twice")
+    return fields
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a finite number")
+
+
+def spin_axis(axis: str) -> tuple[int, int]:
+    """(axis index 0..2, sign +1 or -1) of a `Fire.axis`."""
+    return "xyz".index(axis[1]), 1 if axis[0] == "+" else -1
+

@@ -1,0 +1,1 @@
+"""The spacecraft: its parameters, its flight software and Basilisk underneath."""

@@ -1,0 +1,284 @@
+"""Attitude algebra and the reference frames the craft points with.
+
+A direction cosine matrix `dcm_AB` takes components in B to components in A; its rows are the axes of
+A in B. Euler parameters are scalar first. Formulas: Schaub & Junkins, Analytical Mechanics of Space
+Systems, chapter 3. Every function here is plain NumPy, and Numba compiles it inside a kernel.
+"""
+
+import math
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+Vec3 = NDArray[np.float64]
+"""(3,) components of a vector."""
+Mat3 = NDArray[np.float64]
+"""(3, 3) direction cosine matrix."""
+EulerParameters = NDArray[np.float64]
+"""(4,) Euler parameters, scalar first."""
+
+
+@register_jitable
+def unit(v: Vec3) -> Vec3:
+    """The direction of a non-zero vector."""
+    return v / math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+
+
+@register_jitable
+def cross(a: Vec3, b: Vec3) -> Vec3:
+    """The vector product."""
+    return np.array(
+        [
+            a[1] * b[2] - a[2] * b[1],
+            a[2] * b[0] - a[0] * b[2],
+            a[0] * b[1] - a[1] * b[0],
+        ]
+    )
+
+
+@register_jitable
+def angle_between(a: Vec3, b: Vec3) -> float:
+    """[rad] Angle between two non-zero vectors, in [0, pi], accurate at both ends."""
+    c = cross(a, b)
+    sine = math.sqrt(c[0] * c[0] + c[1] * c[1] + c[2] * c[2])
+    return math.atan2(sine, a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
+
+
+@register_jitable
+def matmul(a: Mat3, b: Mat3) -> Mat3:
+    """The product of two 3 x 3 matrices (no BLAS: bit-identical on every thread count)."""
+    c = np.zeros((3, 3))
+    for i in range(3):
+        for j in range(3):
+            c[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
+    return c
+
+
+@register_jitable
+def rotate(dcm: Mat3, v: Vec3) -> Vec3:
+    """Components of `v` in the frame of the matrix's rows."""
+    out = np.zeros(3)
+    for i in range(3):
+        out[i] = dcm[i, 0] * v[0] + dcm[i, 1] * v[1] + dcm[i, 2] * v[2]
+    return out
+
+
+@register_jitable
+def dcm_from_ep(q: EulerParameters) -> Mat3:
+    """The direction cosine matrix of Euler parameters."""
+    w, x, y, z = q[0], q[1], q[2], q[3]
+    return np.array(
+        [
+            [w * w + x * x - y * y - z * z, 2 * (x * y + w * z), 2 * (x * z - w * y)],
+            [2 * (x * y - w * z), w * w - x * x + y * y - z * z, 2 * (y * z + w * x)],
+            [2 * (x * z + w * y), 2 * (y * z - w * x), w * w - x * x - y * y + z * z],
+        ]
+    )
+
+
+@register_jitable
+def ep_from_dcm(c: Mat3) -> EulerParameters:
+    """Euler parameters of a direction cosine matrix by Sheppard's method, scalar part >= 0."""
+    trace = c[0, 0] + c[1, 1] + c[2, 2]
+    squares = np.array(
+        [(1 + trace) / 4, (1 + 2 * c[0, 0] - trace) / 4, (1 + 2 * c[1, 1] - trace) / 4, 0.0]
+    )
+    squares[3] = (1 + 2 * c[2, 2] - trace) / 4
+    k = int(np.argmax(squares))
+    q = np.zeros(4)
+    q[k] = math.sqrt(squares[k])
+    d = 4 * q[k]
+    if k == 0:
+        q[1], q[2], q[3] = (
+            (c[1, 2] - c[2, 1]) / d,
+            (c[2, 0] - c[0, 2]) / d,
+            (c[0, 1] - c[1, 0]) / d,
+        )
+    elif k == 1:
+        q[0], q[2], q[3] = (
+            (c[1, 2] - c[2, 1]) / d,
+            (c[0, 1] + c[1, 0]) / d,
+            (c[2, 0] + c[0, 2]) / d,
+        )
+    elif k == 2:
+        q[0], q[1], q[3] = (
+            (c[2, 0] - c[0, 2]) / d,
+            (c[0, 1] + c[1, 0]) / d,
+            (c[1, 2] + c[2, 1]) / d,
+        )
+    else:
+        q[0], q[1], q[2] = (
+            (c[0, 1] - c[1, 0]) / d,
+            (c[2, 0] + c[0, 2]) / d,
+            (c[1, 2] + c[2, 1]) / d,
+        )
+    return -q if q[0] < 0 else q
+
+
+@register_jitable
+def mrp_from_ep(q: EulerParameters) -> Vec3:
+    """Modified Rodrigues parameters of the short rotation (norm at most 1)."""
+    if q[0] < 0:
+        return -q[1:] / (1 - q[0])
+    return q[1:] / (1 + q[0])
+
+
+@register_jitable
+def ep_from_mrp(sigma: Vec3) -> EulerParameters:
+    """Euler parameters of modified Rodrigues parameters."""
+    s2 = sigma[0] * sigma[0] + sigma[1] * sigma[1] + sigma[2] * sigma[2]
+    q = np.zeros(4)
+    q[0] = (1 - s2) / (1 + s2)
+    q[1:] = 2 * sigma / (1 + s2)
+    return q
+
+
+@register_jitable
+def dcm_from_mrp(sigma: Vec3) -> Mat3:
+    """The direction cosine matrix of modified Rodrigues parameters."""
+    return dcm_from_ep(ep_from_mrp(sigma))
+
+
+@register_jitable
+def mrp_from_dcm(dcm: Mat3) -> Vec3:
+    """Modified Rodrigues parameters of a direction cosine matrix (norm at most 1)."""
+    return mrp_from_ep(ep_from_dcm(dcm))
+
+
+@register_jitable
+def ep_product(q_CB: EulerParameters, q_BA: EulerParameters) -> EulerParameters:
+    """Euler parameters of C relative to A, so that dcm_CA = dcm_CB dcm_BA."""
+    a, b = q_BA, q_CB
+    return np.array(
+        [
+            b[0] * a[0] - b[1] * a[1] - b[2] * a[2] - b[3] * a[3],
+            b[1] * a[0] + b[0] * a[1] + b[3] * a[2] - b[2] * a[3],
+            b[2] * a[0] - b[3] * a[1] + b[0] * a[2] + b[1] * a[3],
+            b[3] * a[0] + b[2] * a[1] - b[1] * a[2] + b[0] * a[3],
+        ]
+    )
+
+
+@register_jitable
+def ep_of_rotation(theta: Vec3) -> EulerParameters:
+    """Euler parameters of a rotation vector.
+
+    Args:
+        theta: [rad] (3,) rotation axis times angle.
+    """
+    angle = math.sqrt(theta[0] * theta[0] + theta[1] * theta[1] + theta[2] * theta[2])
+    q = np.zeros(4)
+    q[0] = math.cos(angle / 2)
+    scale = 0.5 - angle * angle / 48 if angle < 1e-4 else math.sin(angle / 2) / angle
+    q[1:] = scale * theta
+    return q
+
+
+@register_jitable
+def rotation_of_ep(q: EulerParameters) -> Vec3:
+    """[rad] (3,) Rotation vector of Euler parameters, angle in [0, pi]."""
+    p = -q if q[0] < 0 else q
+    sine = math.sqrt(p[1] * p[1] + p[2] * p[2] + p[3] * p[3])
+    scale = 2.0 if sine < 1e-9 else 2 * math.atan2(sine, p[0]) / sine
+    return scale * p[1:]
+
+
+@register_jitable
+def rotation_angle(dcm: Mat3) -> float:
+    """[rad] Principal rotation angle, in [0, pi]."""
+    r = rotation_of_ep(ep_from_dcm(dcm))
+    return math.sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2])
+
+
+@register_jitable
+def sun_direction(ecliptic_longitude: float, obliquity: float) -> Vec3:
+    """Unit vector to the Sun in N (mean equator, J2000).
+
+    Args:
+        ecliptic_longitude: [rad] longitude of the Sun.
+        obliquity: [rad] obliquity of the ecliptic.
+    """
+    s = math.sin(ecliptic_longitude)
+    return np.array(
+        [math.cos(ecliptic_longitude), s * math.cos(obliquity), s * math.sin(obliquity)]
+    )
+
+
+@register_jitable
+def celestial_direction(right_ascension: float, declination: float) -> Vec3:
+    """Unit vector in N of a right ascension and a declination [rad]."""
+    c = math.cos(declination)
+    return np.array(
+        [c * math.cos(right_ascension), c * math.sin(right_ascension), math.sin(declination)]
+    )
+
+
+@register_jitable
+def pointing_frame(z_hat_N: Vec3, sun_hat_N: Vec3) -> Mat3:
+    """dcm_RN that points the payload (+z) at a direction and the panel (+x) as near the Sun as can be.
+
+    The star tracker (+y) is then at right angles to the Sun. Undefined when the two are parallel.
+    """
+    toward_sun = sun_hat_N - z_hat_N * (
+        z_hat_N[0] * sun_hat_N[0] + z_hat_N[1] * sun_hat_N[1] + z_hat_N[2] * sun_hat_N[2]
+    )
+    x_hat = unit(toward_sun)
+    frame = np.zeros((3, 3))
+    frame[0] = x_hat
+    frame[1] = cross(z_hat_N, x_hat)
+    frame[2] = z_hat_N
+    return frame
+
+
+@register_jitable
+def sun_frame(sun_hat_N: Vec3, h_hat_N: Vec3) -> Mat3:
+    """dcm_RN that points the panel (+x) at the Sun and the star tracker (+y) near the orbit normal."""
+    along_normal = h_hat_N - sun_hat_N * (
+        h_hat_N[0] * sun_hat_N[0] + h_hat_N[1] * sun_hat_N[1] + h_hat_N[2] * sun_hat_N[2]
+    )
+    y_hat = unit(along_normal)
+    frame = np.zeros((3, 3))
+    frame[0] = sun_hat_N
+    frame[1] = y_hat
+    frame[2] = cross(sun_hat_N, y_hat)
+    return frame
+
+
+@register_jitable
+def nadir_frame(r_BN_N: Vec3, v_BN_N: Vec3) -> Mat3:
+    """dcm_RN with the payload (+z) at the Earth's centre and the star tracker (+y) against the normal."""
+    z_hat = -unit(r_BN_N)
+    y_hat = -unit(cross(r_BN_N, v_BN_N))
+    frame = np.zeros((3, 3))
+    frame[0] = cross(y_hat, z_hat)
+    frame[1] = y_hat
+    frame[2] = z_hat
+    return frame
+
+
+@register_jitable
+def orbit_state(
+    semi_major_axis: float, inclination: float, raan: float, latitude: float, mu: float
+) -> tuple[Vec3, Vec3]:
+    """Position [m] and velocity [m/s] in N on a circular orbit.
+
+    Args:
+        semi_major_axis: [m] radius of the orbit.
+        inclination: [rad] inclination.
+        raan: [rad] right ascension of the ascending node.
+        latitude: [rad] argument of latitude.
+        mu: [m^3/s^2] gravitational parameter.
+    """
+    node = np.array([math.cos(raan), math.sin(raan), 0.0])
+    quarter = np.array(
+        [
+            -math.sin(raan) * math.cos(inclination),
+            math.cos(raan) * math.cos(inclination),
+            math.sin(inclination),
+        ]
+    )
+    speed = math.sqrt(mu / semi_major_axis)
+    r = semi_major_axis * (math.cos(latitude) * node + math.sin(latitude) * quarter)
+    v = speed * (math.cos(latitude) * quarter - math.sin(latitude) * node)
+    return r, v

@@ -1,0 +1,496 @@
+"""The spacecraft as a flight controller meets it: one telecommand in, one snapshot out.
+
+`execute` sets the onboard software up for a command, flies in steps of a second until the command, a
+window edge, a limit or an alarm ends it, and reads the instruments. Commands that cannot be done are
+refused and cost time. There is no checkpoint: a state is restored by flying the same commands again.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import singledispatchmethod
+
+import numpy as np
+
+from orbital_ops_env import commands
+from orbital_ops_env.commands import AnyCommand
+from orbital_ops_env.sim import kernels
+from orbital_ops_env.sim.constants import NITROGEN_GAS_CONSTANT
+from orbital_ops_env.sim.frames import (
+    Mat3,
+    Vec3,
+    angle_between,
+    dcm_from_ep,
+    ep_from_dcm,
+    ep_from_mrp,
+    ep_of_rotation,
+    ep_product,
+    matmul,
+    mrp_from_ep,
+    rotation_of_ep,
+)
+from orbital_ops_env.sim.state import (
+    PAYLOAD_B,
+    EndReason,
+    LimitName,
+    Limits,
+    Nadir,
+    Relay,
+    Sensed,
+    Snapshot,
+    SpacecraftConfig,
+    Start,
+    Target,
+    Track,
+    target_frame,
+)
+from orbital_ops_env.sim.vehicle import Variation, Vehicle
+
+SETTLED_RAD = math.radians(1.0)
+"""[rad] a slew is over when the estimated error stays under it,"""
+SETTLED_RAD_S = math.radians(0.05)
+"""[rad/s] and the estimated rate error under it,"""
+STEADY_S = 10
+"""[s] for this long."""
+SLEW_DEADBAND_RAD = math.radians(3.0)
+"""[rad] loose gains on the way: tight ones limit-cycle along the whole turn."""
+DETUMBLE_GAIN = 3.0
+"""[N m s] rate gain that leaves 0.02 deg/s: level_on x 0.1/0.5 x 7.5 mN m / gain."""
+NO_STIFFNESS = 1e-9
+"""[N m] attitude gain while only rates matter; Basilisk has no rate damper."""
+SLEW_AUTHORITY = 0.6
+"""[-] share of the torque that a turn's ramps use; the rest is for control."""
+EASE_RAD_S = math.radians(0.2)
+"""[rad/s] rate at which a hold closes a small error."""
+HOLD_REACH_RAD = math.radians(10.0)
+"""[rad] a hold farther from its target than this is refused."""
+CALIBRATION_RATE_RAD_S = math.radians(0.5)
+"""[rad/s] fastest star tracker rate that a calibration accepts."""
+SHORTEST_TURN_S = 30.0
+"""[s] least time a slew is given before it is cut off."""
+
+TIP_OFF_RATIO = 0.02
+"""[-] 1 sigma of tip-off rate about the mission's."""
+TIP_OFF_RAD = math.radians(4.0)
+"""[rad] 1 sigma an axis of the first attitude about the mission's after separation."""
+LOST_RAD = math.radians(8.0)
+"""[rad] 1 sigma an axis of the first attitude estimate after separation."""
+KNOWN_RAD = math.radians(0.05)
+"""[rad] the same when the craft is already in operation."""
+
+
+@dataclass(frozen=True)
+class _Flight:
+    """How a command flies: until it is done, or its time is up."""
+
+    duration_s: float
+    done: Callable[[np.ndarray], bool] | None = None
+    """Whether a row counts towards `STEADY_S`; None for a command that just lasts."""
+    lasting: bool = False
+    """Whether running out of time is the command's own end by duration."""
+
+
+class Refusal(Exception):
+    """A readable command that cannot be done now; its text is the telemetry."""
+
+
+def draw_variation(start: Start, episode_seed: int, craft: SpacecraftConfig) -> tuple[Start, Variation]:
+    """The start and the disturbances of one episode.
+
+    Each purpose has a generator of its own, keyed by number, so that a new one shifts no other.
+    """
+    tip_off, sensors, biases, forces, resources = (
+        np.random.default_rng(np.random.SeedSequence([episode_seed, purpose])) for purpose in range(5)
+    )
+    spread, lost = (KNOWN_RAD, KNOWN_RAD) if start.attitude_known else (TIP_OFF_RAD, LOST_RAD)
+    turned = ep_product(ep_of_rotation(spread * tip_off.normal(size=3)), ep_from_mrp(np.array(start.sigma_BN)))
+    omega = np.array(start.omega_BN_B) * (1 + TIP_OFF_RATIO * tip_off.normal(size=3))
+    gyro_seed, tracker_seed, sun_seed = (int(n) for n in sensors.integers(2, 2**31, size=3))
+    dipole = forces.normal(size=3)
+    offset = forces.normal(size=3)
+    variation = Variation(
+        sensor_seeds=(gyro_seed, tracker_seed, sun_seed),
+        gyro_bias_rad_s=craft.sensors.gyro_bias_rad_s * biases.normal(size=3),
+        attitude_error_rad=lost * biases.normal(size=3),
+        dipole_a_m2=craft.environment.dipole_a_m2 * dipole / np.linalg.norm(dipole),
+        density_ratio=float(np.exp(forces.normal(scale=0.4))),
+        drag_direction=offset / np.linalg.norm(offset),
+        battery_fraction=float(resources.uniform(0.6, 0.95)),
+        temperature_k=float(resources.uniform(284.0, 300.0)),
+    )
+    moved = replace(
+        start,
+        sigma_BN=tuple(float(s) for s in mrp_from_ep(turned)),
+        omega_BN_B=tuple(float(w) for w in omega),
+    )
+    return moved, variation
+
+
+class Plant:
+    """One spacecraft in one episode. Not thread-safe; one session owns it.
+
+    Args:
+        start: The craft at mission time 0.
+        targets: What `slew` and `hold` may name.
+        episode_seed: Sensor noise, tip-off details and disturbances.
+        craft: Parameters of the craft.
+    """
+
+    def __init__(
+        self,
+        start: Start,
+        targets: Mapping[str, Target],
+        episode_seed: int,
+        craft: SpacecraftConfig | None = None,
+    ) -> None:
+        self.craft = craft or SpacecraftConfig()
+        self._orbit = start.orbit
+        self._targets = dict(targets)
+        self._loaded_kg = start.propellant_kg
+        self._gauge = np.random.default_rng(np.random.SeedSequence([episode_seed, 5]))
+        self._calibrating = False
+        start, variation = draw_variation(start, episode_seed, self.craft)
+        self._vehicle = Vehicle(start, variation, self.craft)
+        self._row = self._vehicle.row()
+        self.snapshot = self._observe([self._row], "completed", "")
+
+    @property
+    def t(self) -> float:
+        """[s] mission time."""
+        return float(self._row[kernels.ROW["t"]])
+
+    def execute(self, command: AnyCommand, limits: Limits | None = None) -> Snapshot:
+        """Fly one telecommand to its end.
+
+        Args:
+            command: What to do.
+            limits: What ends it early.
+
+        Returns:
+            The snapshot at the end, with the history since the command began.
+
+        Raises:
+            RuntimeError: The simulation failed; the plant must be discarded.
+        """
+        limits = limits or Limits()
+        self._vehicle.valves.memory.surplus = np.zeros(3)
+        try:
+            flight = self._begin(command)
+        except Refusal as refusal:
+            rows, _, name = self._fly(_Flight(commands.REFUSED_S), limits)
+            self.snapshot = self._observe(rows, "refused", str(refusal) or name)
+            return self.snapshot
+        rows, reason, name = self._fly(flight, limits)
+        self._finish()
+        self.snapshot = self._observe(rows, reason, name)
+        return self.snapshot
+
+    # -- flying --------------------------------------------------------------------------------
+
+    def _fly(self, flight: _Flight, limits: Limits) -> tuple[list[np.ndarray], EndReason, LimitName]:
+        rows = [self._row]
+        end = self.t + flight.duration_s
+        edge = min((e for e in limits.edges_s if e > self.t), default=math.inf)
+        steady = 0
+        while True:
+            self._vehicle.advance(math.floor(self.t) + 1.0)
+            before, self._row = self._row, self._vehicle.row()
+            rows.append(self._row)
+            steady = steady + 1 if flight.done and flight.done(self._row) else 0
+            if steady >= STEADY_S:
+                return rows, "completed", ""
+            tripped = self._tripped(before, self._row, limits)
+            if tripped:
+                return rows, *tripped
+            if self.t >= end:
+                lasted = flight.done is not None or flight.lasting
+                return rows, "duration" if lasted else "completed", ""
+            if self.t >= edge:
+                return rows, "window_edge", ""
+
+    def _tripped(
+        self, before: np.ndarray, after: np.ndarray, limits: Limits
+    ) -> tuple[EndReason, LimitName] | None:
+        """The limit that was crossed between two rows; one that already stood ends nothing."""
+        crossings: tuple[tuple[EndReason, LimitName, Callable[[np.ndarray], bool]], ...] = (
+            ("limit", "propellant", lambda row: self._counted_kg(row) <= limits.propellant_kg),
+            ("limit", "sun_angle", lambda row: 0 < _sun_angle(row) < limits.sun_angle_rad),
+            ("alarm", "body_rate", lambda row: _norm(row, "omega") > self.craft.body_rate_rad_s),
+            (
+                "alarm",
+                "battery",
+                lambda row: row[kernels.ROW["battery"]] < self.craft.power.low_fraction,
+            ),
+        )
+        for reason, name, crossed in crossings:
+            if crossed(after) and not crossed(before):
+                return reason, name
+        return None
+
+    def _counted_kg(self, row: np.ndarray) -> float:
+        used = row[kernels.ROW["on_time"]] * self.craft.thrusters.flow_kg_s
+        return max(self._loaded_kg - float(used), 0.0)
+
+    # -- commands ------------------------------------------------------------------------------
+
+    @singledispatchmethod
+    def _begin(self, command: object) -> _Flight:
+        raise TypeError(f"{command!r} is not a telecommand")
+
+    @_begin.register
+    def _(self, command: commands.Detumble) -> _Flight:
+        self._follow_here()
+        self._gains(NO_STIFFNESS, DETUMBLE_GAIN)
+        threshold = math.radians(command.rate_deg_s)
+        return _Flight(commands.DETUMBLE_LIMIT_S, lambda row: _norm(row, "omega") < threshold)
+
+    @_begin.register
+    def _(self, command: commands.Slew) -> _Flight:
+        target = self._target(command.target)
+        nominal = self._turn_to(target, math.radians(command.rate_deg_s))
+        self._gains(*self._deadband(SLEW_DEADBAND_RAD))
+        arrival = self.t + nominal
+        return _Flight(
+            max(2 * nominal, nominal + SHORTEST_TURN_S), lambda row: _settled(row, arrival)
+        )
+
+    @_begin.register
+    def _(self, command: commands.Hold) -> _Flight:
+        target = self._target(command.target)
+        away = self._angle_to(target)
+        if away > HOLD_REACH_RAD:
+            raise Refusal(f"{command.target} is {math.degrees(away):.0f} deg away, slew first")
+        self._turn_to(target, EASE_RAD_S)
+        self._gains(*self._deadband(math.radians(command.deadband_deg)))
+        return _Flight(command.duration_s, lasting=True)
+
+    @_begin.register
+    def _(self, command: commands.Coast) -> _Flight:
+        self._vehicle.valves.memory.inhibit = 1
+        return _Flight(command.duration_s, lasting=True)
+
+    @_begin.register
+    def _(self, command: commands.Fire) -> _Flight:
+        axis, sign = commands.spin_axis(command.axis)
+        valves = self._vehicle.valves.memory
+        valves.channel = 2 * axis + (0 if sign > 0 else 1)
+        valves.pulse = round(command.on_time_s / self.craft.thrusters.step_s)
+        return _Flight(math.ceil(command.on_time_s) + 1.0)
+
+    @_begin.register
+    def _(self, command: commands.SelectBranch) -> _Flight:
+        self._vehicle.valves.memory.branch = "AB".index(command.branch)
+        return self._inhibited(commands.SWITCH_S)
+
+    @_begin.register
+    def _(self, command: commands.IsolateThruster) -> _Flight:
+        isolated = np.array(self._vehicle.valves.memory.isolated)
+        if isolated[command.unit - 1]:
+            raise Refusal(f"thruster {command.unit} is isolated already")
+        isolated[command.unit - 1] = 1
+        self._vehicle.valves.memory.isolated = isolated
+        return self._inhibited(commands.SWITCH_S)
+
+    @_begin.register
+    def _(self, command: commands.CalibrateGyro) -> _Flight:
+        navigator = self._vehicle.estimator.memory
+        if not navigator.valid:
+            raise Refusal("star tracker not valid")
+        if navigator.fix_rate > CALIBRATION_RATE_RAD_S:
+            raise Refusal("star tracker rate above 0.5 deg/s")
+        if navigator.innovation > kernels.REACQUIRE_RAD:
+            raise Refusal("innovation above 5 deg")
+        if navigator.source != kernels.STAR_TRACKER:
+            raise Refusal("attitude source is not the star tracker")
+        navigator.calibrating = 1
+        return self._inhibited(command.duration_s, lasting=True)
+
+    @_begin.register
+    def _(self, command: commands.SelectAttitudeSource) -> _Flight:
+        sources = ("star_tracker", "sun_sensors", "gyro")
+        self._vehicle.estimator.memory.source = sources.index(command.source)
+        return self._inhibited(commands.SWITCH_S)
+
+    @_begin.register
+    def _(self, command: commands.SafeMode) -> _Flight:
+        self._vehicle.guide_by(sun_safe=True)
+        self._gains(*self._deadband(SLEW_DEADBAND_RAD))
+        return _Flight(command.duration_s, lasting=True)
+
+    @_begin.register
+    def _(self, command: commands.Check) -> _Flight:
+        if command.subsystem == "thrusters":
+            return self._test_pulses()
+        return self._inhibited(commands.CHECK_S)
+
+    @_begin.register
+    def _(self, command: commands.ReportFault) -> _Flight:
+        needs_unit = command.kind in commands.THRUSTER_FAULTS
+        if needs_unit and command.unit is None:
+            raise Refusal(f"{command.kind} needs a unit")
+        if not needs_unit and command.unit is not None:
+            raise Refusal(f"{command.kind} takes no unit")
+        return self._inhibited(commands.SWITCH_S)
+
+    @_begin.register(commands.Image)
+    @_begin.register(commands.Downlink)
+    def _(self, command: commands.Image | commands.Downlink) -> _Flight:
+        raise Refusal(f"{command.command}: subsystem not installed")
+
+    @_begin.register
+    def _(self, command: commands.EndMission) -> _Flight:
+        return self._inhibited(1.0)
+
+    @_begin.register
+    def _(self, command: commands.Unreadable) -> _Flight:
+        raise Refusal(commands.parse_error(command.text) or "not sent as a telecommand")
+
+    def _finish(self) -> None:
+        """Back to idle: valves inhibited, nothing calibrating, no pulse, reference attitude in charge."""
+        valves = self._vehicle.valves.memory
+        valves.inhibit, valves.channel, valves.pulse = 1, -1, 0
+        self._vehicle.estimator.memory.calibrating = 0
+        valves.bias = np.array(self._vehicle.estimator.memory.bias)
+        self._vehicle.guide_by(sun_safe=False)
+
+    # -- onboard software ----------------------------------------------------------------------
+
+    def _inhibited(self, duration_s: float, *, lasting: bool = False) -> _Flight:
+        return _Flight(duration_s, lasting=lasting)
+
+    def _test_pulses(self) -> _Flight:
+        valves = self._vehicle.valves.memory
+        valves.test = kernels.TEST_PERIODS
+        return _Flight(commands.CHECK_S)
+
+    def _gains(self, stiffness: float, damping: float) -> None:
+        self._vehicle.feedback.K = stiffness
+        self._vehicle.feedback.P = damping
+        self._vehicle.valves.memory.inhibit = 0
+
+    def _deadband(self, deadband_rad: float) -> tuple[float, float]:
+        """Gains whose Schmitt trigger leaves a dead angle of half a deadband, damping ratio 1.
+
+        The least attitude error that fires a pulse is 4 level_on (t_min / T) F arm / K.
+        """
+        jets = self.craft.thrusters
+        least_torque = jets.schmitt_on * jets.step_s / jets.control_s * jets.torque_n_m
+        stiffness = 4 * least_torque / (deadband_rad / 2)
+        return stiffness, 2 * math.sqrt(self.craft.inertia_kg_m2[1] * stiffness / 4)
+
+    def _target(self, name: str) -> Target:
+        if name not in self._targets:
+            raise Refusal(f"no target {name}, expected one of {', '.join(self._targets)}")
+        return self._targets[name]
+
+    def _estimated_dcm(self) -> Mat3:
+        return dcm_from_ep(np.array(self._vehicle.estimator.memory.q))
+
+    def _angle_to(self, target: Target) -> float:
+        frame = target_frame(target, self._orbit, self.t)
+        turn = rotation_of_ep(ep_from_dcm(matmul(self._estimated_dcm(), frame.T)))
+        return float(np.linalg.norm(turn))
+
+    def _turn_to(self, target: Target, rate_rad_s: float) -> float:
+        """Start a rate-limited eigenaxis turn onto a target's frame; returns its duration [s]."""
+        guidance = self._vehicle.guidance.memory
+        frame = target_frame(target, self._orbit, self.t)
+        turn = rotation_of_ep(ep_from_dcm(matmul(self._estimated_dcm(), frame.T)))
+        angle = float(np.linalg.norm(turn))
+        axis = turn / angle if angle > 0 else np.array([1.0, 0.0, 0.0])
+        inertia = float(np.linalg.norm(np.array(self.craft.inertia_kg_m2) * axis))
+        torque = SLEW_AUTHORITY * self.craft.thrusters.torque_n_m
+        acceleration = torque / inertia
+        guidance.follow = {Nadir: kernels.NADIR, Relay: kernels.RELAY}.get(
+            type(target), kernels.FIXED
+        )
+        if isinstance(target, Relay):
+            guidance.relay_angle = target.longitude_rad + self._orbit.sidereal_rad
+        guidance.frame = frame
+        guidance.start = self.t
+        guidance.axis = axis
+        guidance.angle = angle
+        guidance.rate = rate_rad_s
+        guidance.acceleration = acceleration
+        ramp = min(rate_rad_s / acceleration, math.sqrt(angle / acceleration))
+        return ramp + angle / (acceleration * ramp) if angle > 0 else 0.0
+
+    def _follow_here(self) -> None:
+        """Make the present attitude the reference, for commands that steer rates only."""
+        guidance = self._vehicle.guidance.memory
+        guidance.follow = kernels.FIXED
+        guidance.frame = self._estimated_dcm()
+        guidance.angle = 0.0
+
+    # -- telemetry -----------------------------------------------------------------------------
+
+    def _observe(self, rows: list[np.ndarray], reason: EndReason, detail: str) -> Snapshot:
+        table = np.array(rows)
+        truth = _track(table, "true_sigma", "true_omega", table[:, kernels.ROW["true_propellant"]])
+        counted = np.array([self._counted_kg(row) for row in rows])
+        return Snapshot(
+            t=self.t,
+            began=float(truth.t[0]),
+            reason=reason,
+            detail=detail,
+            sensed=self._sense(),
+            truth=truth,
+            estimate=_track(table, "sigma", "omega", counted),
+        )
+
+    def _sense(self) -> Sensed:
+        row = self._row
+        navigator, valves = self._vehicle.estimator.memory, self._vehicle.valves.memory
+        tank, gauge = self.craft.tank, self._gauge
+        temperature = row[kernels.ROW["temperature"]]
+        gas_kg = row[kernels.ROW["true_propellant"]] + tank.unusable_kg
+        pressure = gas_kg * NITROGEN_GAS_CONSTANT * temperature / tank.volume_m3
+        sources = ("star_tracker", "sun_sensors", "gyro")
+        return Sensed(
+            gyro_rad_s=row[kernels.ROW["omega"]].copy(),
+            bias_rad_s=np.array(navigator.bias),
+            sigma_BN=row[kernels.ROW["sigma"]].copy(),
+            tracker_valid=bool(navigator.valid),
+            tracker_age_s=self.t - float(navigator.valid_at),
+            innovation_rad=float(navigator.innovation),
+            tracker_rate_rad_s=float(navigator.fix_rate) if navigator.valid else 0.0,
+            sun_B=row[kernels.ROW["sun"]].copy(),
+            pressure_pa=float(pressure + gauge.normal(scale=tank.pressure_noise_pa)),
+            temperature_k=float(temperature + gauge.normal(scale=tank.temperature_noise_k)),
+            propellant_kg=self._counted_kg(row),
+            valve_on_s=np.array(valves.ticks) * self.craft.thrusters.step_s,
+            surplus_rate_rad_s=np.array(valves.surplus),
+            battery_fraction=float(row[kernels.ROW["battery"]]),
+            panel_w=float(row[kernels.ROW["panel"]]),
+            branch="AB"[int(valves.branch)],  # type: ignore[arg-type]
+            isolated=tuple(int(n) + 1 for n in np.flatnonzero(valves.isolated)),
+            source=sources[int(navigator.source)],  # type: ignore[arg-type]
+        )
+
+
+def _track(table: np.ndarray, sigma: str, omega: str, propellant: np.ndarray) -> Track:
+    return Track(
+        t=table[:, kernels.ROW["t"]],
+        sigma_BN=table[:, kernels.ROW[sigma]],
+        omega_BN_B=table[:, kernels.ROW[omega]],
+        propellant_kg=propellant,
+        on_time_s=table[:, kernels.ROW["on_time"]],
+    )
+
+
+def _norm(row: np.ndarray, name: str) -> float:
+    return float(np.linalg.norm(row[kernels.ROW[name]]))
+
+
+def _settled(row: np.ndarray, arrival: float) -> bool:
+    return bool(
+        row[kernels.ROW["t"]] >= arrival
+        and row[kernels.ROW["error"]] < SETTLED_RAD
+        and row[kernels.ROW["error_rate"]] < SETTLED_RAD_S
+    )
+
+
+def _sun_angle(row: np.ndarray) -> float:
+    """[rad] Payload to Sun by the Sun sensors; 0 in the dark."""
+    sun: Vec3 = row[kernels.ROW["sun"]]
+    return angle_between(PAYLOAD_B, sun) if np.any(sun) else 0.0

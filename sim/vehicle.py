@@ -1,0 +1,374 @@
+"""The spacecraft assembled in Basilisk: dynamics, environment, sensors, flight software, power.
+
+One `Vehicle` is one simulation with one thread of its own. It is built for one episode and thrown away:
+re-initialising would keep the sensors' walk state. Thrusters, tank, gravity and control are Basilisk's;
+instruments and onboard software that it lacks are the kernels beside it.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from Basilisk.architecture import bskLogging, messaging
+from Basilisk.fswAlgorithms import (
+    attTrackingError,
+    mrpFeedback,
+    sunSafePoint,
+    thrFiringSchmitt,
+    thrForceMapping,
+)
+from Basilisk.simulation import (
+    GravityGradientEffector,
+    MtbEffector,
+    dragDynamicEffector,
+    eclipse,
+    exponentialAtmosphere,
+    fuelTank,
+    gravityEffector,
+    magneticFieldCenteredDipole,
+    radiationPressure,
+    simpleBattery,
+    simplePowerSink,
+    simpleSolarPanel,
+    spacecraft,
+    thrusterDynamicEffector,
+)
+from Basilisk.utilities import SimulationBaseClass
+
+from orbital_ops_env.sim import kernels
+from orbital_ops_env.sim.constants import ASTRONOMICAL_UNIT_M, EARTH_RADIUS_M, MU_EARTH
+from orbital_ops_env.sim.frames import Vec3, dcm_from_mrp, ep_from_mrp, ep_of_rotation, ep_product
+from orbital_ops_env.sim.state import PANEL_B, SpacecraftConfig, Start
+
+SECOND_NS = 1_000_000_000
+DIPOLE_FIELD_NT = (-29404.8, -1450.9, 4652.5)
+"""[nT] g10, g11, h11 of the centred dipole. Source: IGRF-13, 2020."""
+SPIN_RATE_RAD_S = math.radians(0.5)
+"""[rad/s] safe mode's turn about the Sun line."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """What differs between two episodes of one mission, beside sensor noise."""
+
+    sensor_seeds: tuple[int, int, int]
+    """Seeds of gyro, star tracker and Sun sensors."""
+    gyro_bias_rad_s: Vec3
+    attitude_error_rad: Vec3
+    """[rad] (3,) rotation of the first attitude estimate away from the truth."""
+    dipole_a_m2: Vec3
+    density_ratio: float
+    drag_direction: Vec3
+    battery_fraction: float
+    temperature_k: float
+
+
+def _quiet() -> None:
+    bskLogging.setDefaultLogLevel(bskLogging.BSK_ERROR)
+
+
+class Vehicle:
+    """A spacecraft in orbit that can be advanced in time."""
+
+    def __init__(self, start: Start, variation: Variation, craft: SpacecraftConfig) -> None:
+        _quiet()
+        self.craft = craft
+        self.dt = craft.thrusters.step_s
+        self._sim: Any = SimulationBaseClass.SimBaseClass()
+        self._tasks(
+            environment=1.0,
+            dynamics=self.dt,
+            instruments=craft.thrusters.control_s,
+            navigation=self.dt,
+            control=craft.thrusters.control_s,
+            record=1.0,
+        )
+        self._bodies(start)
+        self._hub(start)
+        self._propulsion(start)
+        self._disturbances(variation)
+        self._instruments(start, variation)
+        self._flight_software(start)
+        self._power(variation)
+        self._recorder(variation)
+        self._sim.InitializeSimulation()
+        self.advance(0.0)
+
+    def advance(self, t: float) -> None:
+        """Run to mission time t [s].
+
+        Raises:
+            RuntimeError: The simulation or a kernel did not follow; the vehicle must be discarded.
+        """
+        nanos = round(t * SECOND_NS)
+        self._sim.TotalSim.StepUntilStop(nanos, -1)
+        reached = self._sim.TotalSim.CurrentNanos
+        expected = round(t / self.dt) + 1
+        if reached != nanos or self.estimator.memory.count != expected:
+            raise RuntimeError(
+                f"the simulation stands at {reached} ns after {self.estimator.memory.count} estimator "
+                f"updates, expected {nanos} ns and {expected}: build a new plant"
+            )
+
+    def row(self) -> np.ndarray:
+        """A copy of the recorder's current row (`kernels.ROW`)."""
+        row = self.recorder._memoryBuf[0]["row"].copy()
+        row[kernels.ROW["on_time"]] = self.valves._memoryBuf[0]["ticks"].sum() * self.dt
+        return row
+
+    def guide_by(self, sun_safe: bool) -> None:
+        """Steer by the Sun sensors (safe mode) or by the reference attitude."""
+        source = self.sun_safe if sun_safe else self.tracking_error
+        self.feedback.guidInMsg.subscribeTo(source.attGuidanceOutMsg if sun_safe else source.attGuidOutMsg)
+
+    # -- assembly, in the order of the signal flow ---------------------------------------------
+
+    def _tasks(self, **periods: float) -> None:
+        process = self._sim.CreateNewProcess("craft")
+        for priority, (name, period) in zip(range(60, 0, -10), periods.items(), strict=True):
+            process.addTask(self._sim.CreateNewTask(name, round(period * SECOND_NS)), priority)
+
+    def _add(self, task: str, modules: Iterable[Any]) -> None:
+        for module in modules:
+            self._sim.AddModelToTask(task, module)
+
+    def _bodies(self, start: Start) -> None:
+        self.sun_hat_N = start.orbit.sun_hat_N
+        sun = messaging.SpicePlanetStateMsgPayload()
+        sun.PositionVector = ASTRONOMICAL_UNIT_M * self.sun_hat_N
+        sun.PlanetName = "sun"
+        self._sun_msg = messaging.SpicePlanetStateMsg().write(sun)
+        earth = messaging.SpicePlanetStateMsgPayload()
+        earth.PlanetName = "earth"
+        earth.J20002Pfix = np.eye(3)
+        self._earth_msg = messaging.SpicePlanetStateMsg().write(earth)
+        self._gravity = gravityEffector.GravBodyData()
+        self._gravity.planetName = "earth_planet_data"
+        self._gravity.mu = MU_EARTH
+        self._gravity.radEquator = EARTH_RADIUS_M
+        self._gravity.isCentralBody = True
+
+    def _hub(self, start: Start) -> None:
+        self.hub = spacecraft.Spacecraft()
+        self.hub.ModelTag = "craft"
+        self.hub.hub.mHub = self.craft.mass_kg
+        self.hub.hub.r_BcB_B = np.zeros(3)
+        self.hub.hub.IHubPntBc_B = np.diag(self.craft.inertia_kg_m2)
+        r, v = start.orbit.state(0.0)
+        self.hub.hub.r_CN_NInit = r
+        self.hub.hub.v_CN_NInit = v
+        self.hub.hub.sigma_BNInit = np.array(start.sigma_BN)
+        self.hub.hub.omega_BN_BInit = np.array(start.omega_BN_B)
+        self.hub.gravField.gravBodies = spacecraft.GravBodyVector([self._gravity])
+        gradient = GravityGradientEffector.GravityGradientEffector()
+        gradient.addPlanetName(self._gravity.planetName)
+        self.hub.addDynamicEffector(gradient)
+        self._gradient = gradient
+
+    def _propulsion(self, start: Start) -> None:
+        jets, tank = self.craft.thrusters, self.craft.tank
+        self.thrusters = thrusterDynamicEffector.ThrusterDynamicEffector()
+        self.thrusters.ModelTag = "thrusters"
+        for mirror in (1.0, -1.0):
+            for position, direction in zip(jets.positions_m, jets.directions, strict=True):
+                self.thrusters.addThruster(self._jet(mirror * np.array(position), mirror * np.array(direction)))
+        self.tank = fuelTank.FuelTank()
+        model = fuelTank.FuelTankModelConstantVolume()
+        model.propMassInit = start.propellant_kg + tank.unusable_kg
+        model.radiusTankInit = (0.75 * tank.volume_m3 / math.pi) ** (1 / 3)
+        model.r_TcT_TInit = np.zeros(3)
+        self._tank_model = model
+        self.tank.setTankModel(model)
+        self.tank.setR_TB_B(np.zeros(3))
+        self.tank.setNameOfMassState("tank_mass")
+        self.tank.addThrusterSet(self.thrusters)
+        self.hub.addStateEffector(self.tank)
+        self.hub.addDynamicEffector(self.thrusters)
+        self._add("dynamics", (self.thrusters, self.hub, self.tank))
+
+    def _jet(self, position: Vec3, direction: Vec3) -> Any:
+        jet = thrusterDynamicEffector.THRSimConfig()
+        jet.thrLoc_B = position
+        jet.thrDir_B = direction
+        jet.MaxThrust = self.craft.thrusters.thrust_n
+        jet.steadyIsp = self.craft.thrusters.isp_s
+        jet.MinOnTime = 0.0
+        jet.cutoffFrequency = 1.0
+        jet.areaNozzle = 0.0
+        return jet
+
+    def _disturbances(self, variation: Variation) -> None:
+        around = self.craft.environment
+        air = exponentialAtmosphere.ExponentialAtmosphere()
+        air.planetRadius = EARTH_RADIUS_M
+        air.scaleHeight = around.scale_height_m
+        at_500_km = around.density_kg_m3 * variation.density_ratio
+        air.baseDensity = at_500_km * math.exp(500e3 / around.scale_height_m)
+        air.addSpacecraftToModel(self.hub.scStateOutMsg)
+        field = magneticFieldCenteredDipole.MagneticFieldCenteredDipole()
+        field.planetRadius = EARTH_RADIUS_M
+        field.g10, field.g11, field.h11 = (nt * 1e-9 for nt in DIPOLE_FIELD_NT)
+        field.addSpacecraftToModel(self.hub.scStateOutMsg)
+        shadow = eclipse.Eclipse()
+        shadow.sunInMsg.subscribeTo(self._sun_msg)
+        shadow.addPlanetToModel(self._earth_msg)
+        shadow.addSpacecraftToModel(self.hub.scStateOutMsg)
+        self.eclipse_msg = shadow.eclipseOutMsgs[0]
+        drag = dragDynamicEffector.DragDynamicEffector()
+        drag.coreParams.projectedArea = around.drag_area_m2
+        drag.coreParams.dragCoeff = around.drag_coefficient
+        drag.coreParams.comOffset = around.drag_offset_m * variation.drag_direction
+        drag.atmoDensInMsg.subscribeTo(air.envOutMsgs[0])
+        light = radiationPressure.RadiationPressure()
+        light.setUseCannonballModel()
+        light.area = around.solar_area_m2
+        light.coefficientReflection = around.reflection
+        light.sunEphmInMsg.subscribeTo(self._sun_msg)
+        light.sunEclipseInMsg.subscribeTo(self.eclipse_msg)
+        magnet = self._magnet(variation.dipole_a_m2, field.envOutMsgs[0])
+        for effector in (drag, light, magnet):
+            self.hub.addDynamicEffector(effector)
+        self._add("environment", (air, field, shadow))
+        self._add("dynamics", (drag, light, magnet))
+
+    def _magnet(self, dipole_a_m2: Vec3, field_msg: Any) -> Any:
+        """The residual dipole, as torque bars that are never switched."""
+        bars = messaging.MTBArrayConfigMsgPayload()
+        bars.numMTB = 3
+        bars.GtMatrix_B = np.eye(3).flatten().tolist()
+        bars.maxMtbDipoles = [10.0] * 3
+        dipoles = messaging.MTBCmdMsgPayload()
+        dipoles.mtbDipoleCmds = list(dipole_a_m2)
+        self._bars_msg = messaging.MTBArrayConfigMsg().write(bars)
+        self._dipoles_msg = messaging.MTBCmdMsg().write(dipoles)
+        magnet = MtbEffector.MtbEffector()
+        magnet.mtbCmdInMsg.subscribeTo(self._dipoles_msg)
+        magnet.mtbParamsInMsg.subscribeTo(self._bars_msg)
+        magnet.magInMsg.subscribeTo(field_msg)
+        return magnet
+
+    def _instruments(self, start: Start, variation: Variation) -> None:
+        sensors = self.craft.sensors
+        gyro_seed, tracker_seed, sun_seed = variation.sensor_seeds
+        self.gyro = kernels.Gyro(gyro_seed, sensors.gyro_noise_rad_s, variation.gyro_bias_rad_s)
+        self.tracker = kernels.StarTracker(
+            tracker_seed,
+            sensors.tracker_noise_rad,
+            sensors.tracker_rate_rad_s,
+            sensors.tracker_sun_rad,
+            sensors.tracker_nadir_rad,
+            self.sun_hat_N,
+        )
+        self.sun_sensors = kernels.SunSensors(sun_seed, sensors.sun_noise_rad, self.sun_hat_N)
+        attitude = ep_product(
+            ep_of_rotation(variation.attitude_error_rad), ep_from_mrp(np.array(start.sigma_BN))
+        )
+        self.estimator = kernels.Estimator(attitude, self.sun_hat_N, self.dt)
+        for instrument in (self.gyro, self.tracker, self.sun_sensors):
+            instrument.stateInMsg.subscribeTo(self.hub.scStateOutMsg)
+        self.tracker.eclipseInMsg.subscribeTo(self.eclipse_msg)
+        self.sun_sensors.eclipseInMsg.subscribeTo(self.eclipse_msg)
+        self.estimator.imuInMsg.subscribeTo(self.gyro.imuOutMsg)
+        self.estimator.stInMsg.subscribeTo(self.tracker.stOutMsg)
+        self.estimator.sunInMsg.subscribeTo(self.sun_sensors.sunOutMsg)
+        self._add("instruments", (self.tracker, self.sun_sensors))
+        self._add("navigation", (self.gyro, self.estimator))
+
+    def _flight_software(self, start: Start) -> None:
+        jets = self.craft.thrusters
+        body = messaging.VehicleConfigMsgPayload()
+        body.ISCPntB_B = np.diag(self.craft.inertia_kg_m2).flatten().tolist()
+        body.massSC = self.craft.mass_kg
+        self._body_msg = messaging.VehicleConfigMsg().write(body)
+        self._layout_msg = self._layout()
+        self.guidance = kernels.Guidance(self.sun_hat_N)
+        self.guidance.memory.frame = dcm_from_mrp(np.array(start.sigma_BN))
+        self.guidance.stateInMsg.subscribeTo(self.hub.scStateOutMsg)
+        self.tracking_error = attTrackingError.attTrackingError()
+        self.tracking_error.attNavInMsg.subscribeTo(self.estimator.navOutMsg)
+        self.tracking_error.attRefInMsg.subscribeTo(self.guidance.refOutMsg)
+        self.sun_safe = sunSafePoint.sunSafePoint()
+        self.sun_safe.sunDirectionInMsg.subscribeTo(self.estimator.navOutMsg)
+        self.sun_safe.imuInMsg.subscribeTo(self.estimator.navOutMsg)
+        self.sun_safe.minUnitMag = 0.5
+        self.sun_safe.smallAngle = math.radians(0.1)
+        self.sun_safe.sHatBdyCmd = PANEL_B.tolist()
+        self.sun_safe.omega_RN_B = (SPIN_RATE_RAD_S * PANEL_B).tolist()
+        self.sun_safe.sunAxisSpinRate = SPIN_RATE_RAD_S
+        self.feedback = mrpFeedback.mrpFeedback()
+        self.feedback.Ki = -1.0
+        self.feedback.vehConfigInMsg.subscribeTo(self._body_msg)
+        self.guide_by(sun_safe=False)
+        self.mapping = thrForceMapping.thrForceMapping()
+        self.mapping.controlAxes_B = np.eye(3).flatten().tolist()
+        self.mapping.thrForceSign = 1
+        self.mapping.use2ndLoop = 1
+        self.mapping.cmdTorqueInMsg.subscribeTo(self.feedback.cmdTorqueOutMsg)
+        self.mapping.vehConfigInMsg.subscribeTo(self._body_msg)
+        self.mapping.thrConfigInMsg.subscribeTo(self._layout_msg)
+        self.firing = thrFiringSchmitt.thrFiringSchmitt()
+        self.firing.thrMinFireTime = self.dt
+        self.firing.level_on, self.firing.level_off = jets.schmitt_on, jets.schmitt_off
+        self.firing.thrConfInMsg.subscribeTo(self._layout_msg)
+        self.firing.thrForceInMsg.subscribeTo(self.mapping.thrForceCmdOutMsg)
+        self.valves = kernels.ValveDriver(
+            self.dt, self.craft.tank.unusable_kg, jets.torque_n_m, np.array(self.craft.inertia_kg_m2)
+        )
+        self.valves.requestInMsg.subscribeTo(self.firing.onTimeOutMsg)
+        self.valves.tankInMsg.subscribeTo(self.tank.fuelTankOutMsg)
+        self.valves.imuInMsg.subscribeTo(self.gyro.imuOutMsg)
+        self.thrusters.cmdsInMsg.subscribeTo(self.valves.valveOutMsg)
+        chain = (
+            self.guidance,
+            self.tracking_error,
+            self.sun_safe,
+            self.feedback,
+            self.mapping,
+            self.firing,
+            self.valves,
+        )
+        self._add("control", chain)
+
+    def _layout(self) -> Any:
+        """Branch A as the control chain sees it; the valve driver maps the channels to a branch."""
+        jets = self.craft.thrusters
+        layout = messaging.THRArrayConfigMsgPayload()
+        layout.numThrusters = len(jets.positions_m)
+        pairs = zip(jets.positions_m, jets.directions, strict=True)
+        for number, (position, direction) in enumerate(pairs):
+            channel = messaging.THRConfigMsgPayload()
+            channel.rThrust_B = list(position)
+            channel.tHatThrust_B = list(direction)
+            channel.maxThrust = jets.thrust_n
+            messaging.ThrustConfigArray_setitem(layout.thrusters, number, channel)
+        return messaging.THRArrayConfigMsg().write(layout)
+
+    def _power(self, variation: Variation) -> None:
+        power = self.craft.power
+        panel = simpleSolarPanel.SimpleSolarPanel()
+        panel.setPanelParameters(PANEL_B, power.panel_area_m2, power.panel_efficiency)
+        panel.sunInMsg.subscribeTo(self._sun_msg)
+        panel.stateInMsg.subscribeTo(self.hub.scStateOutMsg)
+        panel.sunEclipseInMsg.subscribeTo(self.eclipse_msg)
+        bus = simplePowerSink.SimplePowerSink()
+        bus.nodePowerOut = -power.bus_w
+        battery = simpleBattery.SimpleBattery()
+        battery.storageCapacity = power.battery_j
+        battery.storedCharge_Init = power.battery_j * variation.battery_fraction
+        battery.addPowerNodeToModel(panel.nodePowerOutMsg)
+        battery.addPowerNodeToModel(bus.nodePowerOutMsg)
+        self.panel, self.battery, self._bus = panel, battery, bus
+        self._add("environment", (panel, bus, battery))
+
+    def _recorder(self, variation: Variation) -> None:
+        self.recorder = kernels.Recorder(self.craft.tank, variation.temperature_k)
+        self.recorder.stateInMsg.subscribeTo(self.hub.scStateOutMsg)
+        self.recorder.navInMsg.subscribeTo(self.estimator.navOutMsg)
+        self.recorder.guidInMsg.subscribeTo(self.tracking_error.attGuidOutMsg)
+        self.recorder.tankInMsg.subscribeTo(self.tank.fuelTankOutMsg)
+        self.recorder.batteryInMsg.subscribeTo(self.battery.batPowerOutMsg)
+        self.recorder.panelInMsg.subscribeTo(self.panel.nodePowerOutMsg)
+        self.recorder.eclipseInMsg.subscribeTo(self.eclipse_msg)
+        self._add("record", (self.recorder,))
