@@ -282,3 +282,24 @@ def orbit_state(
     r = semi_major_axis * (math.cos(latitude) * node + math.sin(latitude) * quarter)
     v = speed * (math.cos(latitude) * quarter - math.sin(latitude) * node)
     return r, v
+
+
+def body_axis(sigma_BN: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """(n, 3) Components in N of one body axis along an attitude history.
+
+    Args:
+        sigma_BN: [-] (n, 3) attitude MRPs.
+        axis: 0, 1 or 2 for x, y or z.
+    """
+    s2 = np.sum(sigma_BN**2, axis=1)
+    cross_axis = np.cross(sigma_BN, np.eye(3)[axis])
+    twice = np.cross(sigma_BN, cross_axis)
+    scale = (1 + s2) ** 2
+    turn = (8 * twice + 4 * (1 - s2)[:, None] * cross_axis) / scale[:, None]
+    return np.eye(3)[axis] + turn
+
+
+def angles_between(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[rad] (n,) Angles between the rows of two (n, 3) arrays, in [0, pi]."""
+    sine = np.linalg.norm(np.cross(a, b), axis=1)
+    return np.arctan2(sine, np.sum(a * b, axis=1))

@@ -61,7 +61,9 @@ NO_STIFFNESS = 1e-9
 SLEW_AUTHORITY = 0.6
 """[-] share of the torque that a turn's ramps use; the rest is for control."""
 EASE_RAD_S = math.radians(0.2)
-"""[rad/s] rate at which a hold closes a small error."""
+"""[rad/s] rate at which a hold closes an error above `EASE_RAD`."""
+EASE_RAD = math.radians(2.0)
+"""[rad] smaller errors are left to the feedback: a turn's ramps would cost more gas."""
 HOLD_REACH_RAD = math.radians(10.0)
 """[rad] a hold farther from its target than this is refused."""
 CALIBRATION_RATE_RAD_S = math.radians(0.5)
@@ -73,7 +75,7 @@ TIP_OFF_RATIO = 0.02
 """[-] 1 sigma of tip-off rate about the mission's."""
 TIP_OFF_RAD = math.radians(4.0)
 """[rad] 1 sigma an axis of the first attitude about the mission's after separation."""
-LOST_RAD = math.radians(8.0)
+LOST_RAD = math.radians(3.0)
 """[rad] 1 sigma an axis of the first attitude estimate after separation."""
 KNOWN_RAD = math.radians(0.05)
 """[rad] the same when the craft is already in operation."""
@@ -261,6 +263,8 @@ class Plant:
         if away > HOLD_REACH_RAD:
             raise Refusal(f"{command.target} is {math.degrees(away):.0f} deg away, slew first")
         self._turn_to(target, EASE_RAD_S)
+        if away < EASE_RAD:
+            self._vehicle.guidance.memory.angle = 0.0
         self._gains(*self._deadband(math.radians(command.deadband_deg)))
         return _Flight(command.duration_s, lasting=True)
 

@@ -218,6 +218,15 @@ class Orbit:
         """(3,) unit vector to the Sun in N."""
         return sun_direction(self.sun_longitude_rad, OBLIQUITY_RAD)
 
+    def positions(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """[m] (n, 3) Kepler positions in N at mission times t [s] (n,)."""
+        node, _ = orbit_state(self.radius_m, self.inclination_rad, self.raan_rad, 0.0, MU_EARTH)
+        quarter, _ = orbit_state(
+            self.radius_m, self.inclination_rad, self.raan_rad, math.pi / 2, MU_EARTH
+        )
+        latitude = (self.latitude_rad + self.rate_rad_s * t)[:, None]
+        return np.cos(latitude) * node + np.sin(latitude) * quarter
+
     def state(self, t: float) -> tuple[Vec3, Vec3]:
         """Kepler position [m] and velocity [m/s] in N at mission time t [s]."""
         latitude = self.latitude_rad + self.rate_rad_s * t
@@ -232,6 +241,7 @@ class Star:
 
     right_ascension_rad: float
     declination_rad: float
+    kind: Literal["star"] = "star"
 
 
 @dataclass(frozen=True)
@@ -240,19 +250,29 @@ class Relay:
 
     longitude_rad: float
     """[rad] east longitude."""
+    kind: Literal["relay"] = "relay"
 
 
 @dataclass(frozen=True)
 class Sun:
     """The panel's target."""
 
+    kind: Literal["sun"] = "sun"
+
 
 @dataclass(frozen=True)
 class Nadir:
     """The Earth's centre."""
 
+    kind: Literal["nadir"] = "nadir"
+
 
 Target = Star | Relay | Sun | Nadir
+
+
+def pointing_axis(target: Target) -> Vec3:
+    """The body axis that points at a target: the panel at the Sun, the payload at all else."""
+    return PANEL_B if isinstance(target, Sun) else PAYLOAD_B
 
 
 def relay_position(relay: Relay, sidereal_rad: float, t: float) -> Vec3:
@@ -275,6 +295,27 @@ def target_frame(target: Target, orbit: Orbit, t: float) -> Mat3:
             return sun_frame(orbit.sun_hat_N, unit(cross(r, v)))
         case Nadir():
             return nadir_frame(r, v)
+
+
+def target_directions(
+    target: Target, orbit: Orbit, t: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(n, 3) unit vectors in N from the craft to a target at mission times t [s] (n,)."""
+    match target:
+        case Star():
+            fixed = celestial_direction(target.right_ascension_rad, target.declination_rad)
+            return np.tile(fixed, (len(t), 1))
+        case Relay():
+            angle = target.longitude_rad + orbit.sidereal_rad + EARTH_RATE_RAD_S * t
+            relay = GEO_RADIUS_M * np.stack(
+                [np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1
+            )
+            to_relay = relay - orbit.positions(t)
+            return to_relay / np.linalg.norm(to_relay, axis=1, keepdims=True)
+        case Sun():
+            return np.tile(orbit.sun_hat_N, (len(t), 1))
+        case Nadir():
+            return -orbit.positions(t) / orbit.radius_m
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What to achieve: missions as pure functions of family, level and seed."""

@@ -1,0 +1,41 @@
+"""Every mission family by name, and the one way to make a mission."""
+
+import difflib
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from orbital_ops_env.missions import detumble, retarget
+from orbital_ops_env.missions.mission import MissionSpec
+
+Generate = Callable[[int, np.random.Generator, int], MissionSpec]
+
+FAMILIES: Final[dict[str, Generate]] = {
+    detumble.FAMILY: detumble.generate,
+    retarget.FAMILY: retarget.generate,
+}
+LEVELS: Final = range(10)
+
+
+def generate(family: str, level: int, seed: int) -> MissionSpec:
+    """The mission of (family, level, seed): always the same one.
+
+    Args:
+        family: A name of `FAMILIES`.
+        level: 0 (easiest) to 9.
+        seed: 0 or more.
+
+    Raises:
+        ValueError: Unknown family, or a level or seed out of range.
+    """
+    if family not in FAMILIES:
+        near = difflib.get_close_matches(family, FAMILIES, n=1)
+        hint = f", did you mean {near[0]}?" if near else ""
+        raise ValueError(f"no mission family {family!r}{hint} Expected one of {', '.join(FAMILIES)}.")
+    if level not in LEVELS:
+        raise ValueError(f"{family}: level {level} is out of range, expected 0 to 9.")
+    if seed < 0:
+        raise ValueError(f"{family}: seed {seed} is negative, expected 0 or more.")
+    stream = np.random.SeedSequence([int.from_bytes(family.encode()), level, seed])
+    return FAMILIES[family](level, np.random.default_rng(stream), seed)

@@ -1,0 +1,191 @@
+"""Detumble: kill the tip-off rates within budget, then point where the mission says.
+
+Description: After separation the craft tumbles, its star tracker blind and its attitude known to a few
+    degrees only. The gas that the tumble takes is fixed by its momentum; what is left decides how fast the
+    turns may be, and the windows decide how slow.
+Commands: `detumble`, `slew`, `hold`.
+Telemetry: body rate, star tracker validity and innovation, turn to the current target, propellant.
+Directives: rate under a limit; then point at the Sun (levels 0, 1) or at named targets, within a tolerance
+    for a dwell time inside a window.
+Flight rules: propellant reserve (hard), rate cap after the detumble from level 3 (soft).
+Start: tumbling at 1 to 10 deg/s by level, random attitude.
+End: the last directive done; a window missed; a hard rule broken; the clock; the turn limit.
+Version history: v0, not frozen yet.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from orbital_ops_env.missions.budget import (
+    HOLD_G_S,
+    SLEW_GAS_SD_G,
+    SLEW_TIME_SD_S,
+    detumble_gas_g,
+    detumble_time_s,
+    slew_gas_g,
+    slew_time_s,
+    turn_between,
+)
+from orbital_ops_env.missions.mission import (
+    Directive,
+    FlightRule,
+    MissionSpec,
+    Point,
+    RateCap,
+    ReduceRate,
+    Reserve,
+)
+from orbital_ops_env.missions.targets import CATALOGUE, named, tracker_sees, visible
+from orbital_ops_env.sim.frames import mrp_from_ep, unit
+from orbital_ops_env.sim.state import Orbit, SpacecraftConfig, Start, Sun, Target, target_frame
+
+FAMILY: Final = "detumble-v0"
+
+
+@dataclass(frozen=True)
+class Level:
+    """One row of the table."""
+
+    rate_deg_s: tuple[float, float]
+    """[deg/s] least and greatest tip-off rate."""
+    targets: int
+    """[-] named targets; 0 for the Sun."""
+    dwell_s: float
+    tolerance_deg: float
+    demanding: float
+    """[-] share of missions whose gas does not cover a slew at 1 deg/s."""
+    slack_s: float
+    """[s] time to spare on each leg."""
+    turns: int
+
+
+LEVELS: Final = (
+    Level((1.0, 2.0), 0, 20, 8.0, 0.25, 90, turns=8),
+    Level((1.5, 3.0), 0, 30, 6.0, 0.30, 80, turns=8),
+    Level((2.0, 4.0), 1, 30, 4.0, 0.40, 80, turns=8),
+    Level((2.5, 5.0), 1, 30, 3.0, 0.45, 70, turns=8),
+    Level((3.0, 6.0), 1, 40, 3.0, 0.50, 60, turns=8),
+    Level((4.0, 7.0), 2, 40, 3.0, 0.50, 60, turns=12),
+    Level((5.0, 8.0), 2, 40, 2.5, 0.55, 55, turns=12),
+    Level((6.0, 9.0), 2, 50, 2.5, 0.60, 50, turns=12),
+    Level((7.0, 9.5), 2, 50, 2.0, 0.60, 50, turns=12),
+    Level((8.0, 10.0), 2, 60, 2.0, 0.65, 45, turns=12),
+)
+
+STABLE_DEG_S: Final = 0.3
+"""[deg/s] what counts as detumbled."""
+STABLE_DWELL_S: Final = 5.0
+RATE_CAP_LEVEL: Final = 3
+RATE_CAP_DEG_S: Final = 1.3
+PLANNED_DEG_S, FAST_DEG_S = 0.5, 1.0
+"""[deg/s] planned slew rate, and that of a generous budget."""
+FIRST_TURN_RAD: Final = math.radians(170.0)
+"""[rad] planned for the turn after the tumble, whose angle nobody can know."""
+SHORT_TURN_DEG, LONG_TURN_DEG = 40.0, 150.0
+KEEP_CLEAR_RAD: Final = math.radians(20.0)
+"""[rad] named targets are at least this far from the Sun."""
+RESERVE_G: Final = 0.4
+GAS_SIGMAS: Final = 2.2
+"""[-] spare of the gas budget over the plan."""
+REACQUIRE_G: Final = 0.1
+"""[g] for the jump of the attitude estimate when the star tracker comes back."""
+TIP_OFF_SD: Final = 0.02
+"""[-] 1 sigma of an episode's tip-off about the mission's."""
+LONGEST_S: Final = 1800.0
+ATTEMPTS: Final = 400
+
+
+def generate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec:
+    """The mission of a level drawn from a generator.
+
+    Raises:
+        RuntimeError: No candidate met the constraints; cannot happen for the table above.
+    """
+    for _ in range(ATTEMPTS):
+        spec = _candidate(level, rng, seed)
+        if spec is not None:
+            return spec
+    raise RuntimeError(f"{FAMILY} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")
+
+
+def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | None:
+    row, craft = LEVELS[level], SpacecraftConfig()
+    orbit = Orbit(*(float(a) for a in rng.uniform(0, 2 * math.pi, size=4)))
+    omega = math.radians(rng.uniform(*row.rate_deg_s)) * unit(rng.normal(size=3))
+    quaternion = rng.normal(size=4)
+    demanding = bool(rng.random() < row.demanding)
+    names = [str(n) for n in rng.choice(list(CATALOGUE), size=row.targets, replace=False)] or ["sun"]
+    tumble_g = detumble_gas_g(omega, craft)
+    now = detumble_time_s(omega, craft)
+    directives: list[Directive] = [
+        ReduceRate(
+            opens_s=0.0,
+            closes_s=math.ceil(1.3 * now + row.slack_s),
+            dwell_s=STABLE_DWELL_S,
+            rate_rad_s=math.radians(STABLE_DEG_S),
+        )
+    ]
+    gas_g, variance = tumble_g + REACQUIRE_G, (TIP_OFF_SD * tumble_g) ** 2
+    frame = None
+    for name in names:
+        target: Target = CATALOGUE.get(name, Sun())
+        arrival = target_frame(target, orbit, now + 200.0)
+        angle = FIRST_TURN_RAD if frame is None else float(np.linalg.norm(turn_between(frame, arrival)))
+        if frame is not None and not SHORT_TURN_DEG <= math.degrees(angle) <= LONG_TURN_DEG:
+            return None
+        rate = PLANNED_DEG_S if demanding else FAST_DEG_S
+        gas_g += slew_gas_g(rate, angle) + HOLD_G_S * (row.dwell_s + 60.0)
+        variance += SLEW_GAS_SD_G[rate] ** 2
+        now += slew_time_s(PLANNED_DEG_S, angle)
+        done = now + row.dwell_s
+        closes = math.ceil(done + row.slack_s + SLEW_TIME_SD_S)
+        if not all(_reachable(name, target, orbit, t) for t in (now, closes)):
+            return None
+        directives.append(
+            Point(
+                opens_s=0.0,
+                closes_s=closes,
+                dwell_s=row.dwell_s,
+                target=name,
+                tolerance_rad=math.radians(row.tolerance_deg),
+                turn_rad=0.0 if frame is None else angle,
+            )
+        )
+        now, frame = done + 20.0, arrival
+    clock = directives[-1].closes_s
+    if clock > LONGEST_S:
+        return None
+    gas_g += GAS_SIGMAS * math.sqrt(variance) + RESERVE_G
+    return MissionSpec(
+        family=FAMILY,
+        level=level,
+        seed=seed,
+        start=Start(
+            orbit=orbit,
+            sigma_BN=tuple(float(s) for s in mrp_from_ep(quaternion / np.linalg.norm(quaternion))),
+            omega_BN_B=tuple(float(w) for w in omega),
+            propellant_kg=round(gas_g * 1e-3, 5),
+            attitude_known=False,
+        ),
+        targets=named(*(n for n in names if n in CATALOGUE)),
+        directives=tuple(directives),
+        rules=_rules(level, directives[0].closes_s),
+        clock_s=clock,
+        turns=row.turns,
+    )
+
+
+def _reachable(name: str, target: Target, orbit: Orbit, t: float) -> bool:
+    if isinstance(target, Sun):
+        return tracker_sees(target_frame(target, orbit, t), orbit, t)
+    return visible(name, orbit, t, KEEP_CLEAR_RAD)
+
+
+def _rules(level: int, stable_s: float) -> tuple[FlightRule, ...]:
+    rules: tuple[FlightRule, ...] = (Reserve(propellant_kg=RESERVE_G * 1e-3),)
+    if level >= RATE_CAP_LEVEL:
+        rules += (RateCap(rate_rad_s=math.radians(RATE_CAP_DEG_S), from_s=stable_s),)
+    return rules

@@ -1,0 +1,296 @@
+"""A mission: what must be achieved, by when, on how much, and what is forbidden.
+
+`MissionSpec` is everything that defines the task; together with an episode seed it defines an episode.
+Progress is defined once, in `Directive.progress`; it is judged on the true history for the score, and on
+the estimated one for what the onboard sequencer reports. All of it is pure.
+"""
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from orbital_ops_env.sim.frames import angles_between, body_axis
+from orbital_ops_env.sim.state import (
+    PAYLOAD_B,
+    Start,
+    Target,
+    Track,
+    pointing_axis,
+    target_directions,
+)
+
+Outcome = Literal["ongoing", "succeeded", "failed", "timed_out", "out_of_turns", "ended"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Directive(_Frozen):
+    opens_s: float = Field(ge=0)
+    """[s] mission time from which it counts."""
+    closes_s: float
+    """[s] mission time by which it must be done."""
+    dwell_s: float = Field(gt=0)
+    """[s] how long the condition must hold without a break."""
+
+    def progress(self, first: float, best: float, dwelt: float) -> float:
+        """How far a directive is, in [0, 1]: half for coming nearer, half for staying.
+
+        Args:
+            first: Error when the directive became current, any unit.
+            best: Least error since, same unit.
+            dwelt: [s] longest time that the condition held.
+        """
+        nearer = 1 - min(best / first, 1.0) if first > 0 else 1.0
+        return 0.5 * nearer + 0.5 * min(dwelt / self.dwell_s, 1.0)
+
+
+class ReduceRate(_Directive):
+    """Bring the body rate under a limit."""
+
+    kind: Literal["rate"] = "rate"
+    rate_rad_s: float = Field(gt=0)
+
+    @property
+    def limit(self) -> float:
+        """[rad/s] the error below which it holds."""
+        return self.rate_rad_s
+
+    def errors(self, track: Track, spec: "MissionSpec") -> NDArray[np.float64]:
+        """[rad/s] (n,) body rate."""
+        return np.linalg.norm(track.omega_BN_B, axis=1)
+
+
+class Point(_Directive):
+    """Point at a target: the panel at the Sun, the payload at all else."""
+
+    kind: Literal["point"] = "point"
+    target: str
+    tolerance_rad: float = Field(gt=0)
+    turn_rad: float = Field(ge=0)
+    """[rad] full turn from the previous directive's attitude; 0 if that is not known beforehand."""
+    via: str | None = None
+    """A target to pass through, where the direct turn would enter the Sun keep-out."""
+
+    @property
+    def limit(self) -> float:
+        """[rad] the error below which it holds."""
+        return self.tolerance_rad
+
+    def errors(self, track: Track, spec: "MissionSpec") -> NDArray[np.float64]:
+        """[rad] (n,) angle between the pointing axis and the target."""
+        target = spec.target(self.target)
+        axis = body_axis(track.sigma_BN, int(np.argmax(pointing_axis(target))))
+        return angles_between(axis, target_directions(target, spec.start.orbit, track.t))
+
+
+Directive = Annotated[ReduceRate | Point, Field(discriminator="kind")]
+
+
+class SunKeepOut(_Frozen):
+    """Hard: the payload never looks near the Sun."""
+
+    kind: Literal["sun_keep_out"] = "sun_keep_out"
+    hard: Literal[True] = True
+    angle_rad: float
+
+    def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
+        """(n,) rows at which the rule is broken."""
+        payload = body_axis(track.sigma_BN, int(np.argmax(PAYLOAD_B)))
+        sun = np.tile(spec.start.orbit.sun_hat_N, (len(track.t), 1))
+        return angles_between(payload, sun) < self.angle_rad
+
+
+class Reserve(_Frozen):
+    """Hard: usable propellant never falls under a reserve."""
+
+    kind: Literal["reserve"] = "reserve"
+    hard: Literal[True] = True
+    propellant_kg: float
+
+    def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
+        """(n,) rows at which the rule is broken."""
+        return track.propellant_kg < self.propellant_kg
+
+
+class RateCap(_Frozen):
+    """Soft: the body rate stays under a cap once the craft has been stable."""
+
+    kind: Literal["rate_cap"] = "rate_cap"
+    hard: Literal[False] = False
+    rate_rad_s: float
+    from_s: float = 0.0
+    """[s] mission time from which it counts."""
+
+    def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
+        """(n,) rows at which the rule is broken."""
+        fast = np.linalg.norm(track.omega_BN_B, axis=1) > self.rate_rad_s
+        return fast & (track.t >= self.from_s)
+
+
+FlightRule = Annotated[SunKeepOut | Reserve | RateCap, Field(discriminator="kind")]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a mission is along one history."""
+
+    t: float = 0.0
+    """[s] mission time judged so far; the time of success once there is one."""
+    propellant_kg: float = 0.0
+    """[kg] usable propellant at that time."""
+    done: int = 0
+    """Directives done."""
+    first: float = math.inf
+    """Error of the current directive when it became current; infinite before its first row."""
+    best: float = math.inf
+    dwelt: float = 0.0
+    """[s] longest dwell of the current directive."""
+    since: float = math.inf
+    """[s] mission time since when its condition holds; infinite while it does not."""
+    broken: frozenset[int] = frozenset()
+    """Indices of flight rules broken so far."""
+
+
+class MissionSpec(_Frozen):
+    """Everything that defines a task. Frozen, with canonical JSON and a content hash."""
+
+    family: str
+    level: int = Field(ge=0, le=9)
+    seed: int = Field(ge=0)
+    start: Start
+    targets: tuple[tuple[str, Target], ...]
+    directives: tuple[Directive, ...] = Field(min_length=1)
+    rules: tuple[FlightRule, ...]
+    clock_s: float = Field(gt=0)
+    """[s] the mission ends then."""
+    turns: int = Field(ge=1)
+    """The mission ends after so many commands."""
+
+    @model_validator(mode="after")
+    def _targets_exist(self) -> "MissionSpec":
+        names = dict(self.targets)
+        for directive in self.directives:
+            if isinstance(directive, Point) and directive.target not in names:
+                raise ValueError(f"directive names {directive.target}, not among {sorted(names)}")
+        return self
+
+    @property
+    def canonical_json(self) -> str:
+        """The same text for the same task on every machine: sorted keys, shortest floats."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of the canonical JSON, hexadecimal."""
+        return hashlib.sha256(self.canonical_json.encode()).hexdigest()
+
+    def __str__(self) -> str:
+        """The line that reproduces the mission."""
+        return f"{self.family} level={self.level} seed={self.seed}"
+
+    def target(self, name: str) -> Target:
+        """The target of a name."""
+        return dict(self.targets)[name]
+
+    def begin(self) -> Progress:
+        """Progress before anything has happened."""
+        return Progress(propellant_kg=self.start.propellant_kg)
+
+    def advance(self, progress: Progress, track: Track) -> Progress:
+        """Judge a stretch of history, row by row, up to the end of the mission.
+
+        Args:
+            progress: Progress at the track's first row.
+            track: History since; its first row has been judged unless mission time is 0.
+        """
+        errors: dict[int, NDArray[np.float64]] = {}
+        broken = [rule.broken(track, self) for rule in self.rules]
+        for n in range(0 if track.t[0] == 0 else 1, len(track.t)):
+            if self.decided(progress):
+                break
+            newly = {k for k, rows in enumerate(broken) if rows[n]}
+            progress = replace(
+                progress,
+                t=float(track.t[n]),
+                propellant_kg=float(track.propellant_kg[n]),
+                broken=progress.broken | newly,
+            )
+            if progress.done not in errors:
+                errors[progress.done] = self.directives[progress.done].errors(track, self)
+            progress = self._meet(progress, float(errors[progress.done][n]))
+        return progress
+
+    def _meet(self, progress: Progress, error: float) -> Progress:
+        """One row of the current directive."""
+        directive = self.directives[progress.done]
+        first = error if math.isinf(progress.first) else progress.first
+        open_ = directive.opens_s <= progress.t <= directive.closes_s
+        holds = open_ and error <= directive.limit
+        since = min(progress.since, progress.t) if holds else math.inf
+        dwelt = max(progress.dwelt, progress.t - since) if holds else progress.dwelt
+        if dwelt >= directive.dwell_s:
+            return replace(
+                progress, done=progress.done + 1, first=math.inf, best=math.inf, dwelt=0.0, since=math.inf
+            )
+        best = min(progress.best, error)
+        return replace(progress, first=first, best=best, dwelt=dwelt, since=since)
+
+    def completion(self, progress: Progress) -> float:
+        """(directives done + progress of the next) / directives, in [0, 1]; 0 once a hard rule is broken."""
+        if self.violated(progress):
+            return 0.0
+        if progress.done == len(self.directives):
+            return 1.0
+        part = 0.0
+        if not math.isinf(progress.first):
+            directive = self.directives[progress.done]
+            part = directive.progress(progress.first, progress.best, progress.dwelt)
+        return (progress.done + part) / len(self.directives)
+
+    def violated(self, progress: Progress) -> bool:
+        """Whether a hard flight rule is broken."""
+        return any(self.rules[k].hard for k in progress.broken)
+
+    def succeeded(self, progress: Progress) -> bool:
+        """Whether every directive is done and no hard rule was broken before."""
+        return progress.done == len(self.directives) and not self.violated(progress)
+
+    def missed(self, progress: Progress) -> bool:
+        """Whether the current directive's window has closed without it."""
+        if progress.done == len(self.directives):
+            return False
+        return progress.t >= self.directives[progress.done].closes_s
+
+    def decided(self, progress: Progress) -> bool:
+        """Whether nothing that follows can change success."""
+        return (
+            progress.done == len(self.directives)
+            or self.violated(progress)
+            or self.missed(progress)
+            or progress.t >= self.clock_s
+        )
+
+    def outcome(self, progress: Progress, turns_used: int) -> Outcome:
+        """How the mission stands on the true history after a number of commands."""
+        if self.succeeded(progress):
+            return "succeeded"
+        if self.violated(progress) or self.missed(progress):
+            return "failed"
+        if progress.t >= self.clock_s:
+            return "timed_out"
+        return "out_of_turns" if turns_used >= self.turns else "ongoing"
+
+    def edges(self, progress: Progress) -> tuple[float, ...]:
+        """[s] mission times at which a command must end: the current directive's window, the clock."""
+        if progress.done == len(self.directives):
+            return (self.clock_s,)
+        directive = self.directives[progress.done]
+        return (directive.opens_s, directive.closes_s, self.clock_s)

@@ -1,0 +1,152 @@
+"""What travels on the wire: action, observation, state and reset options.
+
+Numbers carry their unit as a suffix. Everything in an observation is what instruments and onboard software
+know; the score components ride along for loggers and never reach the text that a policy reads.
+"""
+
+from typing import Annotated, Any, Literal
+
+from openenv.core.env_server.types import Action, Observation, State
+from pydantic import BaseModel, ConfigDict, Field, Strict
+
+from orbital_ops_env.commands import AnyCommand
+
+EndReason = Literal["completed", "window_edge", "limit", "alarm", "duration", "refused"]
+Outcome = Literal["ongoing", "succeeded", "failed", "timed_out", "out_of_turns", "ended"]
+Seed = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class OrbitalOpsAction(Action):
+    """One telecommand, or the unreadable reply that stands for one."""
+
+    command: AnyCommand
+
+
+class DirectiveBrief(_Wire):
+    """One thing to achieve, in the order of the brief."""
+
+    kind: Literal["rate", "point"]
+    target: str | None = None
+    """Where to point; None for a rate directive."""
+    rate_deg_s: float | None = None
+    """Body rate to stay under; None for a pointing directive."""
+    tolerance_deg: float | None = None
+    """Pointing error to stay under; None for a rate directive."""
+    dwell_s: float
+    opens_s: float
+    closes_s: float
+    turn_deg: float | None = None
+    """Full turn from the directive before; None where nobody can know it."""
+    via: str | None = None
+    """Waypoint that keeps the turn clear of the Sun."""
+
+
+class RuleBrief(_Wire):
+    """One standing flight rule."""
+
+    kind: Literal["sun_keep_out", "reserve", "rate_cap"]
+    hard: bool
+    """A hard rule fails the mission, a soft one costs safety."""
+    limit: float
+    """deg for `sun_keep_out`, g for `reserve`, deg/s for `rate_cap`."""
+    from_s: float = 0.0
+
+
+class Brief(_Wire):
+    """The mission as given at reset."""
+
+    family: str
+    level: int
+    turns: int
+    clock_s: float
+    propellant_g: float
+    targets: tuple[str, ...]
+    directives: tuple[DirectiveBrief, ...]
+    rules: tuple[RuleBrief, ...]
+
+
+class Telemetry(_Wire):
+    """Measured or computed on board at the end of a command."""
+
+    time_s: float
+    turns_left: int
+    reason: EndReason
+    detail: str
+    """Why a command was refused or which limit ended it; empty otherwise."""
+    elapsed_s: float
+    directive: int
+    """Number of the directive the onboard sequencer works on, from 1; directives + 1 when all are done."""
+    dwell_s: float
+    """Longest dwell of that directive so far, by the onboard estimate."""
+    turn_deg: float | None
+    """Full turn to the attitude of the next pointing directive's target; None without one."""
+    error_deg: float | None
+    """Pointing error to that target; None without one."""
+    rate_deg_s: float
+    """Magnitude of the body rate, gyro less estimated bias."""
+    propellant_g: float
+    """Usable propellant, counted from valve on-time."""
+    tank_bar: float
+    tank_k: float
+    tank_residual_g: float
+    """Propellant by pressure and temperature less propellant counted."""
+    tracker_valid: bool
+    tracker_age_s: float
+    """Since the last valid star tracker solution."""
+    innovation_deg: float
+    """Star tracker against propagated attitude at its last valid solution."""
+    gyro_tracker_deg_s: float | None
+    """Gyro rate less star tracker rate, magnitudes; None while the tracker is not valid."""
+    surplus_deg_s: float
+    """Rate change beyond what the fired valves explain, since the command began."""
+    sun_deg: float | None
+    """Payload to Sun by the Sun sensors; None in the dark."""
+    battery_pct: float
+    panel_w: float
+    on_time_s: float
+    """Valve on-time of this command, all thrusters."""
+    branch: Literal["A", "B"]
+    source: Literal["star_tracker", "sun_sensors", "gyro"]
+    check: dict[str, float] = Field(default_factory=dict)
+    """Residuals of the subsystem that a `check` looked at."""
+
+
+class OrbitalOpsObservation(Observation):
+    """Telemetry after a command, with the brief at reset."""
+
+    telemetry: Telemetry
+    brief: Brief | None = None
+    """The mission; given at reset only."""
+    outcome: Outcome = "ongoing"
+    components: dict[str, float] = Field(default_factory=dict)
+    """Return so far and its terms, for logs; never part of the text."""
+
+
+class OrbitalOpsState(State):
+    """Where an episode stands."""
+
+    family: str | None = None
+    level: int | None = None
+    seed: int | None = None
+    episode_seed: int | None = None
+    spec_hash: str | None = None
+    outcome: Outcome | None = None
+
+
+class ResetOptions(_Wire):
+    """What `reset` takes beside an episode id; unknown options are refused."""
+
+    family: str = "detumble-v0"
+    level: Annotated[int, Strict(), Field(ge=0, le=9)] = 0
+    seed: Seed = 0
+    episode_seed: Seed | None = None
+    """Sensor noise, tip-off details and disturbances; derived from `seed` when absent."""
+
+
+def reset_options(options: dict[str, Any]) -> ResetOptions:
+    """Validated reset options; what is None counts as absent."""
+    return ResetOptions.model_validate({k: v for k, v in options.items() if v is not None})
