@@ -77,7 +77,6 @@ class Telemetry(_Wire):
     reason: EndReason
     detail: str
     """Why a command was refused or which limit ended it; empty otherwise."""
-    elapsed_s: float
     directive: int
     """Number of the directive the onboard sequencer works on, from 1; directives + 1 when all are done."""
     dwell_s: float
@@ -90,13 +89,9 @@ class Telemetry(_Wire):
     """Magnitude of the body rate, gyro less estimated bias."""
     propellant_g: float
     """Usable propellant, counted from valve on-time."""
-    tank_bar: float
-    tank_k: float
     tank_residual_g: float
     """Propellant by pressure and temperature less propellant counted."""
     tracker_valid: bool
-    tracker_age_s: float
-    """Since the last valid star tracker solution."""
     innovation_deg: float
     """Star tracker against propagated attitude at its last valid solution."""
     gyro_tracker_deg_s: float | None

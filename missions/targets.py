@@ -41,7 +41,6 @@ CATALOGUE: Final[dict[str, Target]] = {
     "RIGEL": _star(5.242, -8.20),
     "PROCYON": _star(7.655, 5.22),
     "ACHERNAR": _star(1.629, -57.24),
-    "BETELGEUSE": _star(5.919, 7.41),
     "HADAR": _star(14.064, -60.37),
     "ALTAIR": _star(19.846, 8.87),
     "ACRUX": _star(12.443, -63.10),

@@ -1,0 +1,28 @@
+"""What a trainer installs: the client, its types, and the text that a policy reads."""
+
+from orbital_ops_env.client.env import (
+    EpisodeError,
+    EpisodeLost,
+    EpisodeNotStarted,
+    EpisodeOver,
+    OrbitalOpsEnv,
+)
+from orbital_ops_env.client.prompt import SYSTEM_PROMPT
+from orbital_ops_env.client.render import PolicyView, parse, render, view
+from orbital_ops_env.models import OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState
+
+__all__ = [
+    "SYSTEM_PROMPT",
+    "EpisodeError",
+    "EpisodeLost",
+    "EpisodeNotStarted",
+    "EpisodeOver",
+    "OrbitalOpsAction",
+    "OrbitalOpsEnv",
+    "OrbitalOpsObservation",
+    "OrbitalOpsState",
+    "PolicyView",
+    "parse",
+    "render",
+    "view",
+]

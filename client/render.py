@@ -1,0 +1,283 @@
+"""Observation to text and back: a policy sees exactly what the text holds.
+
+`view` rounds an observation to the printed resolution, `render` prints it and `parse` reads it back, so that
+`parse(render(observation, previous), previous) == view(observation, previous)`. The first text holds the
+brief and all channels, a later one only what changed. Units are stated once, in the system prompt.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orbital_ops_env.models import (
+    Brief,
+    DirectiveBrief,
+    OrbitalOpsObservation,
+    RuleBrief,
+    Telemetry,
+)
+
+NUMBERS: Final[dict[str, tuple[str, int]]] = {
+    "turn": ("turn_deg", 0),
+    "err": ("error_deg", 1),
+    "rate": ("rate_deg_s", 2),
+    "dwell": ("dwell_s", 0),
+    "gas": ("propellant_g", 2),
+    "dgas": ("tank_residual_g", 2),
+    "inn": ("innovation_deg", 2),
+    "dgyro": ("gyro_tracker_deg_s", 2),
+    "dw": ("surplus_deg_s", 2),
+    "sun": ("sun_deg", 0),
+    "bat": ("battery_pct", 0),
+    "panel": ("panel_w", 0),
+    "on": ("on_time_s", 1),
+}
+"""Text key to (`Telemetry` field, decimals)."""
+WORDS: Final[dict[str, tuple[str, dict[Any, str]]]] = {
+    "st": ("tracker_valid", {True: "ok", False: "blind"}),
+    "branch": ("branch", {"A": "A", "B": "B"}),
+    "src": ("source", {"star_tracker": "st", "sun_sensors": "sun", "gyro": "gyro"}),
+}
+"""Text key to (`Telemetry` field, words)."""
+CHECK_DECIMALS: Final = 3
+NO_VALUE: Final = "-"
+"""Stands for a channel without a value."""
+
+_HEAD = re.compile(r"t=(\d+) left=(-?\d+) D(\d+) (\w+)(?: \((.*)\))?$")
+_MISSION = re.compile(r"MISSION (\S+) level (\d+): (\d+) turns, clock (\d+), gas (\S+)")
+_RATE = re.compile(r"D\d+ rate under (\S+) for (\d+), window (\d+)-(\d+)")
+_POINT = re.compile(
+    r"D\d+ point (\S+) within (\S+) for (\d+), window (\d+)-(\d+)(?:, turn (\d+))?(?:, via (\S+))?"
+)
+_RULES: Final = {
+    "sun_keep_out": "payload to Sun over {limit}",
+    "reserve": "gas over {limit}",
+    "rate_cap": "rate under {limit} from {from_s}",
+}
+_RULE = re.compile(r"(HARD|SOFT) (payload to Sun over|gas over|rate under) (\S+)(?: from (\d+))?")
+_RULE_KINDS: Final = {
+    "payload to Sun over": "sun_keep_out",
+    "gas over": "reserve",
+    "rate under": "rate_cap",
+}
+
+
+@dataclass(frozen=True)
+class PolicyView:
+    """What a policy knows: the brief and the last telemetry, at the printed resolution."""
+
+    brief: Brief
+    telemetry: Telemetry
+
+
+def view(observation: OrbitalOpsObservation, previous: PolicyView | None = None) -> PolicyView:
+    """An observation at the printed resolution.
+
+    Args:
+        observation: As it came over the wire.
+        previous: The view before it; None at reset.
+
+    Raises:
+        ValueError: There is neither a brief nor a previous view.
+    """
+    if observation.brief is not None:
+        brief = _round_brief(observation.brief)
+    elif previous is not None:
+        brief = previous.brief
+    else:
+        raise ValueError("an observation without a brief needs the view before it")
+    return PolicyView(brief, _round_telemetry(observation.telemetry))
+
+
+def render(observation: OrbitalOpsObservation, previous: PolicyView | None = None) -> str:
+    """The text of an observation: the brief first if it has one, then what changed."""
+    seen = view(observation, previous)
+    lines = _brief_lines(seen.brief) if observation.brief is not None else []
+    known = previous.telemetry if previous and observation.brief is None else None
+    return "\n".join([*lines, *_telemetry_lines(seen.telemetry, known)])
+
+
+def parse(text: str, previous: PolicyView | None = None) -> PolicyView:
+    """The view that a text shows.
+
+    Raises:
+        ValueError: The text is not one that `render` writes.
+    """
+    lines = text.splitlines()
+    head = next((n for n, line in enumerate(lines) if _HEAD.match(line)), None)
+    if head is None:
+        raise ValueError(f"no telemetry line in {text[:80]!r}")
+    if head > 0:
+        return PolicyView(_parse_brief(lines[:head]), _parse_telemetry(lines[head:], None))
+    if previous is None:
+        raise ValueError("a text without a brief needs the view before it")
+    return PolicyView(previous.brief, _parse_telemetry(lines, previous.telemetry))
+
+
+# -- brief -------------------------------------------------------------------------------------
+
+
+def _round_brief(brief: Brief) -> Brief:
+    directives = tuple(
+        directive.model_copy(
+            update={
+                "rate_deg_s": _rounded(directive.rate_deg_s, 2),
+                "tolerance_deg": _rounded(directive.tolerance_deg, 1),
+                "turn_deg": _rounded(directive.turn_deg, 0),
+                **{key: _rounded(getattr(directive, key), 0) for key in ("dwell_s", "opens_s", "closes_s")},
+            }
+        )
+        for directive in brief.directives
+    )
+    rules = tuple(
+        rule.model_copy(update={"limit": _rounded(rule.limit, 2), "from_s": _rounded(rule.from_s, 0)})
+        for rule in brief.rules
+    )
+    rounded = {"clock_s": _rounded(brief.clock_s, 0), "propellant_g": _rounded(brief.propellant_g, 2)}
+    return brief.model_copy(update={**rounded, "directives": directives, "rules": rules})
+
+
+def _brief_lines(brief: Brief) -> list[str]:
+    head = (
+        f"MISSION {brief.family} level {brief.level}: {brief.turns} turns, "
+        f"clock {brief.clock_s:.0f}, gas {brief.propellant_g:g}"
+    )
+    directives = [f"D{n} {_directive(d)}" for n, d in enumerate(brief.directives, start=1)]
+    rules = [f"{'HARD' if rule.hard else 'SOFT'} {_rule(rule)}" for rule in brief.rules]
+    return [head, *directives, *rules, f"TARGETS {' '.join(brief.targets)}"]
+
+
+def _directive(directive: DirectiveBrief) -> str:
+    window = f"for {directive.dwell_s:.0f}, window {directive.opens_s:.0f}-{directive.closes_s:.0f}"
+    if directive.kind == "rate":
+        return f"rate under {directive.rate_deg_s:g} {window}"
+    turn = "" if directive.turn_deg is None else f", turn {directive.turn_deg:.0f}"
+    via = "" if directive.via is None else f", via {directive.via}"
+    return f"point {directive.target} within {directive.tolerance_deg:g} {window}{turn}{via}"
+
+
+def _rule(rule: RuleBrief) -> str:
+    return _RULES[rule.kind].format(limit=f"{rule.limit:g}", from_s=f"{rule.from_s:.0f}")
+
+
+def _parse_brief(lines: list[str]) -> Brief:
+    mission = _matched(_MISSION, lines[0])
+    family, level, turns, clock, gas = mission.groups()
+    return Brief(
+        family=family,
+        level=int(level),
+        turns=int(turns),
+        clock_s=float(clock),
+        propellant_g=float(gas),
+        targets=tuple(lines[-1].split()[1:]),
+        directives=tuple(_parse_directive(line) for line in lines if re.match(r"D\d", line)),
+        rules=tuple(_parse_rule(line) for line in lines if line.startswith(("HARD", "SOFT"))),
+    )
+
+
+def _parse_directive(line: str) -> DirectiveBrief:
+    if rate := _RATE.fullmatch(line):
+        limit, *window = rate.groups()
+        return DirectiveBrief(kind="rate", rate_deg_s=float(limit), **_window(*window))
+    target, tolerance, dwell, opens, closes, turn, via = _matched(_POINT, line).groups()
+    return DirectiveBrief(
+        kind="point",
+        target=target,
+        tolerance_deg=float(tolerance),
+        turn_deg=None if turn is None else float(turn),
+        via=via,
+        **_window(dwell, opens, closes),
+    )
+
+
+def _window(dwell: str, opens: str, closes: str) -> dict[str, float]:
+    return {"dwell_s": float(dwell), "opens_s": float(opens), "closes_s": float(closes)}
+
+
+def _parse_rule(line: str) -> RuleBrief:
+    weight, words, limit, since = _matched(_RULE, line).groups()
+    return RuleBrief(
+        kind=_RULE_KINDS[words],  # type: ignore[arg-type]
+        hard=weight == "HARD",
+        limit=float(limit),
+        from_s=float(since or 0),
+    )
+
+
+# -- telemetry ---------------------------------------------------------------------------------
+
+
+def _round_telemetry(telemetry: Telemetry) -> Telemetry:
+    numbers = {
+        field: _rounded(getattr(telemetry, field), decimals) for field, decimals in NUMBERS.values()
+    }
+    check = {key: _rounded(value, CHECK_DECIMALS) for key, value in telemetry.check.items()}
+    return telemetry.model_copy(
+        update={**numbers, "time_s": _rounded(telemetry.time_s, 0), "check": check}
+    )
+
+
+def _telemetry_lines(now: Telemetry, before: Telemetry | None) -> list[str]:
+    head = f"t={now.time_s:.0f} left={now.turns_left} D{now.directive} {now.reason}"
+    changed = [
+        f"{key}={_number(getattr(now, field), decimals)}"
+        for key, (field, decimals) in NUMBERS.items()
+        if before is None or getattr(now, field) != getattr(before, field)
+    ] + [
+        f"{key}={words[getattr(now, field)]}"
+        for key, (field, words) in WORDS.items()
+        if before is None or getattr(now, field) != getattr(before, field)
+    ]
+    lines = [f"{head} ({now.detail})" if now.detail else head, " ".join(changed)]
+    if now.check:
+        found = (f"{key}={_number(value, CHECK_DECIMALS)}" for key, value in now.check.items())
+        lines.append(f"check {' '.join(found)}")
+    return [line for line in lines if line]
+
+
+def _parse_telemetry(lines: list[str], before: Telemetry | None) -> Telemetry:
+    time, left, directive, reason, detail = _matched(_HEAD, lines[0]).groups()
+    fields: dict[str, Any] = {} if before is None else before.model_dump()
+    fields |= {
+        "time_s": float(time),
+        "turns_left": int(left),
+        "directive": int(directive),
+        "reason": reason,
+        "detail": detail or "",
+        "check": {},
+    }
+    for line in lines[1:]:
+        if line.startswith("check "):
+            pairs = (item.split("=") for item in line.split()[1:])
+            fields["check"] = {key: float(value) for key, value in pairs}
+        else:
+            fields |= dict(_channel(item) for item in line.split())
+    return Telemetry.model_validate(fields)
+
+
+def _channel(item: str) -> tuple[str, Any]:
+    key, _, text = item.partition("=")
+    if key in NUMBERS:
+        return NUMBERS[key][0], None if text == NO_VALUE else float(text)
+    if key not in WORDS:
+        raise ValueError(f"no telemetry channel {key!r}")
+    field, words = WORDS[key]
+    return field, next(value for value, word in words.items() if word == text)
+
+
+# -- numbers -----------------------------------------------------------------------------------
+
+
+def _rounded(value: float | None, decimals: int) -> float | None:
+    return None if value is None else round(value, decimals) + 0.0
+
+
+def _number(value: float | None, decimals: int) -> str:
+    return NO_VALUE if value is None else f"{value:.{decimals}f}".removesuffix(".")
+
+
+def _matched(pattern: re.Pattern[str], line: str) -> re.Match[str]:
+    found = pattern.fullmatch(line)
+    if found is None:
+        raise ValueError(f"cannot read {line!r}")
+    return found

@@ -1,0 +1,104 @@
+"""The best controller we can write: plans gas against deadlines before every turn.
+
+It tries every combination of slew rates for the turns ahead against a simple model of their time and gas,
+and keeps the one whose tightest constraint has the most spare in standard deviations; beyond enough spare,
+the one that scores best.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from orbital_ops_env.client.render import PolicyView
+from orbital_ops_env.commands import SLEW_RATES_DEG_S, AnyCommand
+from orbital_ops_env.models import DirectiveBrief
+from orbital_ops_env.policies.procedure import SPARE_S, Procedure, current
+
+SLEW_G: Final = {0.2: (0.26, 0.0021, 0.09), 0.5: (0.49, 0.0016, 0.13), 1.0: (1.14, 0.0011, 0.26), 2.0: (1.76, 0.0046, 0.40)}
+"""[g, g/deg, g] by rate [deg/s]: a slew costs a + b angle, give or take 1 sigma; as the prompt states."""
+SLEW_S: Final = {0.2: (23.0, 4.99), 0.5: (26.0, 2.01), 1.0: (35.0, 1.00), 2.0: (36.0, 0.72)}
+"""[s, s/deg] by rate: the same for time."""
+TIME_SD_S: Final = 12.0
+"""[s] 1 sigma of a slew's time."""
+HOLD_G_S: Final = 0.056 / 60
+"""[g/s] of a hold at 1 deg."""
+ENOUGH: Final = 2.5
+"""[sigma] spare beyond which the score decides."""
+UNKNOWN_TURN_DEG: Final = 126.0
+"""[deg] mean angle of a random turn, where the brief does not know it."""
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A turn ahead."""
+
+    angle_deg: float
+    opens_s: float
+    closes_s: float
+    dwell_s: float
+
+
+class Reference:
+    """Plans, then follows the procedure."""
+
+    def __init__(self) -> None:
+        self._procedure = Procedure(self._slew_rate)
+
+    def begin(self, seed: int) -> None:
+        """Forget the last episode."""
+        self._procedure.begin()
+
+    def act(self, view: PolicyView) -> AnyCommand:
+        """The next command."""
+        return self._procedure.act(view)
+
+    def _slew_rate(self, view: PolicyView) -> float:
+        legs = turns_ahead(view)
+        cap = min(
+            (rule.limit for rule in view.brief.rules if rule.kind == "rate_cap"), default=math.inf
+        )
+        menu = [rate for rate in SLEW_RATES_DEG_S if rate <= cap]
+        plans = itertools.product(menu, repeat=len(legs))
+        return max(plans, key=lambda rates: appraise(view, legs, rates))[0]
+
+
+def turns_ahead(view: PolicyView) -> list[Leg]:
+    """The turns to the current and all later pointing directives."""
+    now = current(view)
+    ahead = view.brief.directives[view.telemetry.directive - 1 :]
+    legs = []
+    for directive in ahead:
+        if directive.kind != "point":
+            continue
+        angle = view.telemetry.turn_deg if directive is now else directive.turn_deg
+        if directive is now and directive.via is not None:
+            angle = max(angle or 0.0, directive.turn_deg or 0.0)
+        legs.append(_leg(directive, UNKNOWN_TURN_DEG if angle is None else angle))
+    return legs
+
+
+def _leg(directive: DirectiveBrief, angle_deg: float) -> Leg:
+    return Leg(angle_deg, directive.opens_s, directive.closes_s, directive.dwell_s)
+
+
+def appraise(
+    view: PolicyView, legs: list[Leg], rates: tuple[float, ...]
+) -> tuple[float, float]:
+    """(spare of the tightest constraint [sigma], capped at `ENOUGH`; gas and time left, as scored)."""
+    brief, time = view.brief, view.telemetry.time_s
+    reserve = sum(rule.limit for rule in brief.rules if rule.kind == "reserve")
+    gas, variance, spare = 0.0, 0.0, math.inf
+    for number, (leg, rate) in enumerate(zip(legs, rates, strict=True), start=1):
+        base_s, s_per_deg = SLEW_S[rate]
+        base_g, g_per_deg, sd_g = SLEW_G[rate]
+        arrival = time + base_s + s_per_deg * leg.angle_deg
+        time = max(arrival, leg.opens_s) + leg.dwell_s
+        spare = min(spare, (leg.closes_s - time) / (TIME_SD_S * math.sqrt(number)))
+        gas += base_g + g_per_deg * leg.angle_deg + HOLD_G_S * (time - arrival + SPARE_S)
+        variance += sd_g**2
+        time += SPARE_S
+    left = view.telemetry.propellant_g - gas - reserve
+    spare = min(spare, left / math.sqrt(variance))
+    score = left / (brief.propellant_g - reserve) - time / brief.clock_s
+    return min(spare, ENOUGH), score

@@ -1,0 +1,173 @@
+"""Truth becomes telemetry here, and nowhere else.
+
+Only instruments and onboard software speak: `observe` reads `Snapshot.sensed` and the estimated track, never
+the true one.
+"""
+
+import math
+
+import numpy as np
+
+from orbital_ops_env.commands import AnyCommand, Check
+from orbital_ops_env.missions.mission import (
+    MissionSpec,
+    Point,
+    Progress,
+    RateCap,
+    ReduceRate,
+    Reserve,
+    SunKeepOut,
+)
+from orbital_ops_env.models import Brief, DirectiveBrief, RuleBrief, Telemetry
+from orbital_ops_env.sim.constants import NITROGEN_GAS_CONSTANT
+from orbital_ops_env.sim.frames import (
+    angle_between,
+    dcm_from_mrp,
+    matmul,
+    rotation_angle,
+)
+from orbital_ops_env.sim.state import (
+    PANEL_B,
+    PAYLOAD_B,
+    Sensed,
+    Snapshot,
+    Tank,
+    pointing_axis,
+    target_directions,
+    target_frame,
+)
+
+PASCAL_PER_BAR = 1e5
+
+
+def observe(
+    spec: MissionSpec, snapshot: Snapshot, onboard: Progress, turns_used: int, command: AnyCommand | None
+) -> Telemetry:
+    """The telemetry of a snapshot.
+
+    Args:
+        spec: The mission.
+        snapshot: The end of a command.
+        onboard: Progress as the onboard sequencer judges it, on the estimated track.
+        turns_used: Commands sent so far.
+        command: The command that ended; None at reset.
+    """
+    sensed = snapshot.sensed
+    turn_deg, error_deg = _aim(spec, snapshot, onboard)
+    gyro_rate = float(np.linalg.norm(sensed.gyro_rad_s))
+    lit = bool(np.any(sensed.sun_B))
+    on_time = snapshot.estimate.on_time_s
+    return Telemetry(
+        time_s=snapshot.t,
+        turns_left=spec.turns - turns_used,
+        reason=snapshot.reason,
+        detail=snapshot.detail,
+        directive=onboard.done + 1,
+        dwell_s=onboard.dwelt,
+        turn_deg=turn_deg,
+        error_deg=error_deg,
+        rate_deg_s=math.degrees(gyro_rate),
+        propellant_g=1e3 * sensed.propellant_kg,
+        tank_residual_g=1e3 * (_gauged_kg(sensed) - sensed.propellant_kg),
+        tracker_valid=sensed.tracker_valid,
+        innovation_deg=math.degrees(sensed.innovation_rad),
+        gyro_tracker_deg_s=math.degrees(gyro_rate - sensed.tracker_rate_rad_s)
+        if sensed.tracker_valid
+        else None,
+        surplus_deg_s=math.degrees(float(np.linalg.norm(sensed.surplus_rate_rad_s))),
+        sun_deg=math.degrees(angle_between(PAYLOAD_B, sensed.sun_B)) if lit else None,
+        battery_pct=100 * sensed.battery_fraction,
+        panel_w=sensed.panel_w,
+        on_time_s=float(on_time[-1] - on_time[0]),
+        branch=sensed.branch,
+        source=sensed.source,
+        check=_check(command, snapshot),
+    )
+
+
+def _aim(spec: MissionSpec, snapshot: Snapshot, onboard: Progress) -> tuple[float | None, float | None]:
+    """[deg] Full turn and pointing error to the next pointing directive's target, as estimated."""
+    ahead = (d for d in spec.directives[onboard.done :] if isinstance(d, Point))
+    directive = next(ahead, None)
+    if directive is None:
+        return None, None
+    target, orbit = spec.target(directive.target), spec.start.orbit
+    attitude = dcm_from_mrp(snapshot.sensed.sigma_BN)
+    frame = target_frame(target, orbit, snapshot.t)
+    axis = attitude[int(np.argmax(pointing_axis(target)))]
+    direction = target_directions(target, orbit, np.array([snapshot.t]))[0]
+    turn = rotation_angle(matmul(attitude, np.ascontiguousarray(frame.T)))
+    return math.degrees(turn), math.degrees(angle_between(axis, direction))
+
+
+def _gauged_kg(sensed: Sensed) -> float:
+    """[kg] Usable propellant by pressure and temperature."""
+    tank = Tank()
+    gas = sensed.pressure_pa * tank.volume_m3 / (NITROGEN_GAS_CONSTANT * sensed.temperature_k)
+    return gas - tank.unusable_kg
+
+
+def _check(command: AnyCommand | None, snapshot: Snapshot) -> dict[str, float]:
+    """What a `check` adds to the telemetry, at most three numbers."""
+    if not isinstance(command, Check) or snapshot.reason == "refused":
+        return {}
+    sensed = snapshot.sensed
+    match command.subsystem:
+        case "gyro":
+            return _axes("w", np.degrees(sensed.gyro_rad_s))
+        case "star_tracker":
+            return {"age": sensed.tracker_age_s}
+        case "thrusters":
+            return _axes("dw", np.degrees(sensed.surplus_rate_rad_s))
+        case "tank":
+            return {"bar": sensed.pressure_pa / PASCAL_PER_BAR, "kelvin": sensed.temperature_k}
+        case "power":
+            panel = math.degrees(angle_between(PANEL_B, sensed.sun_B)) if np.any(sensed.sun_B) else 180.0
+            return {"panel_sun": panel}
+
+
+def _axes(name: str, vector: np.ndarray) -> dict[str, float]:
+    return {f"{name}_{axis}": float(value) for axis, value in zip("xyz", vector, strict=True)}
+
+
+def brief(spec: MissionSpec) -> Brief:
+    """The mission as the flight controller is told it."""
+    return Brief(
+        family=spec.family,
+        level=spec.level,
+        turns=spec.turns,
+        clock_s=spec.clock_s,
+        propellant_g=1e3 * spec.start.propellant_kg,
+        targets=tuple(name for name, _ in spec.targets),
+        directives=tuple(_directive_brief(directive) for directive in spec.directives),
+        rules=tuple(_rule_brief(rule) for rule in spec.rules),
+    )
+
+
+def _directive_brief(directive: ReduceRate | Point) -> DirectiveBrief:
+    window = {
+        "dwell_s": directive.dwell_s,
+        "opens_s": directive.opens_s,
+        "closes_s": directive.closes_s,
+    }
+    if isinstance(directive, ReduceRate):
+        return DirectiveBrief(kind="rate", rate_deg_s=math.degrees(directive.rate_rad_s), **window)
+    return DirectiveBrief(
+        kind="point",
+        target=directive.target,
+        tolerance_deg=math.degrees(directive.tolerance_rad),
+        turn_deg=math.degrees(directive.turn_rad) if directive.turn_rad else None,
+        via=directive.via,
+        **window,
+    )
+
+
+def _rule_brief(rule: SunKeepOut | Reserve | RateCap) -> RuleBrief:
+    match rule:
+        case SunKeepOut():
+            return RuleBrief(kind=rule.kind, hard=rule.hard, limit=math.degrees(rule.angle_rad))
+        case Reserve():
+            return RuleBrief(kind=rule.kind, hard=rule.hard, limit=1e3 * rule.propellant_kg)
+        case RateCap():
+            limit = math.degrees(rule.rate_rad_s)
+            return RuleBrief(kind=rule.kind, hard=rule.hard, limit=limit, from_s=rule.from_s)
