@@ -4,12 +4,15 @@ from typing import Any
 
 from openenv.core.client_types import StepResult
 from openenv.core.env_client import EnvClient
+from websockets.exceptions import ConnectionClosed
 
 from orbital_ops_env.models import (
     OrbitalOpsAction,
     OrbitalOpsObservation,
     OrbitalOpsState,
 )
+
+LOST = "the connection or the simulation was lost and the episode with it; call reset"
 
 
 class EpisodeError(RuntimeError):
@@ -31,39 +34,37 @@ class EpisodeLost(EpisodeError):
 class OrbitalOpsEnv(EnvClient[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState]):
     """Flies missions on a server. One client flies one episode at a time; `.sync()` blocks.
 
-    Example:
+    `reset(family, level, seed, episode_seed, episode_id)` starts an episode, `step(action)` flies one command
+    and `state()` says where the episode stands. Example:
+
         with OrbitalOpsEnv("http://localhost:8000").sync() as env:
             result = env.reset(family="retarget-v0", level=3, seed=17)
+
+    Raises:
+        RuntimeError: The server refused an option or is at capacity; the message says which.
+        ConnectionError: The server cannot be reached.
+        EpisodeNotStarted: `step` before the first `reset`.
+        EpisodeOver: `step` after the end.
+        EpisodeLost: The episode is gone: the connection dropped, or the simulation failed.
     """
 
     _started = False
+    # The hooks behind `reset` and `step`, whether awaited, called plainly or through `.sync()`.
 
-    async def reset(self, **options: Any) -> StepResult[OrbitalOpsObservation]:
-        """Start an episode.
-
-        Args:
-            **options: `family`, `level`, `seed`, `episode_seed`, `episode_id`.
-
-        Raises:
-            RuntimeError: The server refused an option or is at capacity; the message says which.
-            ConnectionError: The server cannot be reached.
-        """
-        result = await super().reset(**options)
+    async def _reset_async(self, **kwargs: Any) -> StepResult[OrbitalOpsObservation]:
+        result = await super()._reset_async(**kwargs)
         self._started = True
         return result
 
-    async def step(self, action: OrbitalOpsAction, **options: Any) -> StepResult[OrbitalOpsObservation]:
-        """Fly one command.
-
-        Raises:
-            EpisodeNotStarted: `reset` was never called.
-            EpisodeOver: The episode has ended.
-            EpisodeLost: The server holds no episode for this session any more.
-        """
+    async def _step_async(
+        self, action: OrbitalOpsAction, **kwargs: Any
+    ) -> StepResult[OrbitalOpsObservation]:
         try:
-            return await super().step(action, **options)
+            return await super()._step_async(action, **kwargs)
         except RuntimeError as error:
             raise _named(error, started=self._started) from error
+        except ConnectionClosed as error:
+            raise EpisodeLost(LOST) from error
 
     def _step_payload(self, action: OrbitalOpsAction) -> dict[str, Any]:
         return action.model_dump(mode="json")
@@ -84,5 +85,5 @@ def _named(error: RuntimeError, *, started: bool) -> RuntimeError:
     if "EpisodeNotStarted:" not in text:
         return error
     if started:
-        return EpisodeLost("the connection or the simulation was lost and the episode with it; call reset")
+        return EpisodeLost(LOST)
     return EpisodeNotStarted(text)

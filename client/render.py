@@ -7,6 +7,7 @@ brief and all channels, a later one only what changed. Units are stated once, in
 
 import re
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any, Final
 
 from orbital_ops_env.models import (
@@ -40,6 +41,8 @@ WORDS: Final[dict[str, tuple[str, dict[Any, str]]]] = {
 }
 """Text key to (`Telemetry` field, words)."""
 CHECK_DECIMALS: Final = 3
+DETAIL_CHARACTERS: Final = 60
+"""A longer detail is cut at a word."""
 NO_VALUE: Final = "-"
 """Stands for a channel without a value."""
 
@@ -212,9 +215,12 @@ def _round_telemetry(telemetry: Telemetry) -> Telemetry:
         field: _rounded(getattr(telemetry, field), decimals) for field, decimals in NUMBERS.values()
     }
     check = {key: _rounded(value, CHECK_DECIMALS) for key, value in telemetry.check.items()}
-    return telemetry.model_copy(
-        update={**numbers, "time_s": _rounded(telemetry.time_s, 0), "check": check}
-    )
+    others = {
+        "time_s": _rounded(telemetry.time_s, 0),
+        "detail": shorten(telemetry.detail, DETAIL_CHARACTERS),
+        "check": check,
+    }
+    return telemetry.model_copy(update=numbers | others)
 
 
 def _telemetry_lines(now: Telemetry, before: Telemetry | None) -> list[str]:

@@ -23,8 +23,8 @@ from orbital_ops_env.missions.budget import (
     HOLD_G_S,
     SLEW_GAS_SD_G,
     SLEW_TIME_SD_S,
-    detumble_gas_g,
-    detumble_time_s,
+    DETUMBLE_SD,
+    detumble,
     slew_gas_g,
     slew_time_s,
     turn_between,
@@ -92,8 +92,6 @@ GAS_SIGMAS: Final = 2.2
 """[-] spare of the gas budget over the plan."""
 REACQUIRE_G: Final = 0.1
 """[g] for the jump of the attitude estimate when the star tracker comes back."""
-TIP_OFF_SD: Final = 0.02
-"""[-] 1 sigma of an episode's tip-off about the mission's."""
 LONGEST_S: Final = 1800.0
 ATTEMPTS: Final = 400
 
@@ -118,8 +116,7 @@ def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec |
     quaternion = rng.normal(size=4)
     demanding = bool(rng.random() < row.demanding)
     names = [str(n) for n in rng.choice(list(CATALOGUE), size=row.targets, replace=False)] or ["sun"]
-    tumble_g = detumble_gas_g(omega, craft)
-    now = detumble_time_s(omega, craft)
+    tumble_g, now = detumble(omega, craft)
     directives: list[Directive] = [
         ReduceRate(
             opens_s=0.0,
@@ -128,7 +125,7 @@ def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec |
             rate_rad_s=math.radians(STABLE_DEG_S),
         )
     ]
-    gas_g, variance = tumble_g + REACQUIRE_G, (TIP_OFF_SD * tumble_g) ** 2
+    gas_g, variance = tumble_g + REACQUIRE_G, (DETUMBLE_SD * tumble_g) ** 2
     frame = None
     for name in names:
         target: Target = CATALOGUE.get(name, Sun())

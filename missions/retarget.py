@@ -74,8 +74,8 @@ LEVELS: Final = (
 RATE_CAP_LEVEL: Final = 3
 RATE_CAP_DEG_S: Final = 1.3
 SHORT_TURN_DEG, LONG_TURN_DEG = 40.0, 140.0
-KEEP_OUT_MARGIN_RAD: Final = math.radians(6.0)
-"""[rad] spare of a planned path over the keep-out."""
+KEEP_OUT_MARGIN_RAD: Final = math.radians(8.0)
+"""[rad] spare of a planned path over the keep-out; a command is ended 4 deg before it."""
 HURRIED_DEG_S, CALM_DEG_S, FAST_DEG_S = (0.5, 1.0), (0.2, 0.5), 1.0
 """[deg/s] planned rates: of the leg that slow turns miss, of the others, and of a generous budget."""
 RESERVE_G: Final = 0.5

@@ -10,18 +10,13 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from orbital_ops_env.client.prompt import SLEW_COSTS
 from orbital_ops_env.client.render import PolicyView
 from orbital_ops_env.commands import SLEW_RATES_DEG_S, AnyCommand
 from orbital_ops_env.models import DirectiveBrief
 from orbital_ops_env.policies.procedure import SPARE_S, Procedure, current
 
-SLEW_G: Final = {0.2: (0.26, 0.0021, 0.09), 0.5: (0.49, 0.0016, 0.13), 1.0: (1.14, 0.0011, 0.26), 2.0: (1.76, 0.0046, 0.40)}
-"""[g, g/deg, g] by rate [deg/s]: a slew costs a + b angle, give or take 1 sigma; as the prompt states."""
-SLEW_S: Final = {0.2: (23.0, 4.99), 0.5: (26.0, 2.01), 1.0: (35.0, 1.00), 2.0: (36.0, 0.72)}
-"""[s, s/deg] by rate: the same for time."""
-TIME_SD_S: Final = 12.0
-"""[s] 1 sigma of a slew's time."""
-HOLD_G_S: Final = 0.056 / 60
+HOLD_G_S: Final = 0.054 / 60
 """[g/s] of a hold at 1 deg."""
 ENOUGH: Final = 2.5
 """[sigma] spare beyond which the score decides."""
@@ -90,13 +85,12 @@ def appraise(
     reserve = sum(rule.limit for rule in brief.rules if rule.kind == "reserve")
     gas, variance, spare = 0.0, 0.0, math.inf
     for number, (leg, rate) in enumerate(zip(legs, rates, strict=True), start=1):
-        base_s, s_per_deg = SLEW_S[rate]
-        base_g, g_per_deg, sd_g = SLEW_G[rate]
-        arrival = time + base_s + s_per_deg * leg.angle_deg
+        cost = SLEW_COSTS[rate]
+        arrival = time + cost.time_s(leg.angle_deg)
         time = max(arrival, leg.opens_s) + leg.dwell_s
-        spare = min(spare, (leg.closes_s - time) / (TIME_SD_S * math.sqrt(number)))
-        gas += base_g + g_per_deg * leg.angle_deg + HOLD_G_S * (time - arrival + SPARE_S)
-        variance += sd_g**2
+        spare = min(spare, (leg.closes_s - time) / (cost.time_sd_s * math.sqrt(number)))
+        gas += cost.gas_g(leg.angle_deg) + HOLD_G_S * (time - arrival + SPARE_S)
+        variance += cost.gas_sd_g**2
         time += SPARE_S
     left = view.telemetry.propellant_g - gas - reserve
     spare = min(spare, left / math.sqrt(variance))

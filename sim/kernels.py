@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from Basilisk.architecture import messaging
 from Basilisk.architecture.numbaModel import NumbaModel
+from numba.extending import register_jitable
 
 from orbital_ops_env.sim import frames
 from orbital_ops_env.sim.constants import EARTH_RATE_RAD_S, GEO_RADIUS_M, MU_EARTH
@@ -33,13 +34,15 @@ from orbital_ops_env.sim.frames import (
     rotation_of_ep,
     unit,
 )
-from orbital_ops_env.sim.state import Tank
+from orbital_ops_env.sim.state import Tank, Thrusters
 
 FIXED, NADIR, RELAY = 0, 1, 2
 """What a `Guidance` frame follows."""
 STAR_TRACKER, SUN_SENSORS, GYRO = 0, 1, 2
 """What corrects the `Estimator`."""
-TICKS_PER_CONTROL = 5
+STEP_S = Thrusters().step_s
+"""[s] integration step."""
+TICKS_PER_CONTROL = round(Thrusters().control_s / STEP_S)
 """[-] integration steps in a control period."""
 TRACKER_GAIN = 0.3
 """[-] share of a star tracker innovation taken at each solution; tuned against a Kalman gain."""
@@ -341,8 +344,17 @@ class Guidance(_Kernel):
             refOutMsgPayload.domega_RN_N[i] = domega_N[i]
 
 
+@register_jitable
+def _finite(on_time: float) -> float:
+    """[s] An on-time within a control period; 0 for what is no number."""
+    limit = TICKS_PER_CONTROL * STEP_S
+    return min(max(on_time, 0.0), limit) if math.isfinite(on_time) else 0.0
+
+
 class ValveDriver(_Kernel):
     """Six torque channels to twelve valves at 2 Hz: latches, isolation, inhibit, tank gate, pulse grid.
+
+    What opposing channels have in common is dropped: the force mapping lifts both sides of an idle axis.
 
     Also keeps the books: steps commanded of each valve, and the rate change the gyro saw beyond what
     those explain.
@@ -397,9 +409,9 @@ class ValveDriver(_Kernel):
                 spacing = TEST_PERIODS // 6
                 steps = 1 if memory.test == TEST_PERIODS - spacing * channel else 0
             elif memory.inhibit == 0 and memory.channel < 0:
-                request = requestInMsgPayload.OnTimeRequest[channel]
-                if request > 0.0 and request < math.inf:
-                    steps = min(int(request / memory.dt + 0.5), TICKS_PER_CONTROL)
+                request = _finite(requestInMsgPayload.OnTimeRequest[channel])
+                opposite = _finite(requestInMsgPayload.OnTimeRequest[channel ^ 1])
+                steps = int((request - min(request, opposite)) / memory.dt + 0.5)
             valve = channel + 6 * memory.branch
             if not fed or memory.isolated[valve] == 1:
                 steps = 0

@@ -18,9 +18,9 @@ from orbital_ops_env.sim import kernels
 from orbital_ops_env.sim.constants import NITROGEN_GAS_CONSTANT
 from orbital_ops_env.sim.frames import (
     Mat3,
-    Vec3,
     angle_between,
     dcm_from_ep,
+    dcm_from_mrp,
     ep_from_dcm,
     ep_from_mrp,
     ep_of_rotation,
@@ -216,7 +216,7 @@ class Plant:
         """The limit that was crossed between two rows; one that already stood ends nothing."""
         crossings: tuple[tuple[EndReason, LimitName, Callable[[np.ndarray], bool]], ...] = (
             ("limit", "propellant", lambda row: self._counted_kg(row) <= limits.propellant_kg),
-            ("limit", "sun_angle", lambda row: 0 < _sun_angle(row) < limits.sun_angle_rad),
+            ("limit", "sun_angle", lambda row: self._sun_angle(row) < limits.sun_angle_rad),
             ("alarm", "body_rate", lambda row: _norm(row, "omega") > self.craft.body_rate_rad_s),
             (
                 "alarm",
@@ -228,6 +228,11 @@ class Plant:
             if crossed(after) and not crossed(before):
                 return reason, name
         return None
+
+    def _sun_angle(self, row: np.ndarray) -> float:
+        """[rad] Payload to Sun by the attitude estimate, which the Sun sensors' noise does not shake."""
+        payload = dcm_from_mrp(row[kernels.ROW["sigma"]])[int(np.argmax(PAYLOAD_B))]
+        return angle_between(payload, self._orbit.sun_hat_N)
 
     def _counted_kg(self, row: np.ndarray) -> float:
         used = row[kernels.ROW["on_time"]] * self.craft.thrusters.flow_kg_s
@@ -492,9 +497,3 @@ def _settled(row: np.ndarray, arrival: float) -> bool:
         and row[kernels.ROW["error"]] < SETTLED_RAD
         and row[kernels.ROW["error_rate"]] < SETTLED_RAD_S
     )
-
-
-def _sun_angle(row: np.ndarray) -> float:
-    """[rad] Payload to Sun by the Sun sensors; 0 in the dark."""
-    sun: Vec3 = row[kernels.ROW["sun"]]
-    return angle_between(PAYLOAD_B, sun) if np.any(sun) else 0.0
