@@ -80,17 +80,19 @@ STABLE_DEG_S: Final = 0.3
 STABLE_DWELL_S: Final = 5.0
 RATE_CAP_LEVEL: Final = 3
 RATE_CAP_DEG_S: Final = 1.3
-PLANNED_DEG_S, FAST_DEG_S = 0.5, 1.0
-"""[deg/s] planned slew rate, and that of a generous budget."""
+PLANNED_DEG_S, CALM_DEG_S, FAST_DEG_S = 0.5, (0.2, 0.5), 1.0
+"""[deg/s] planned slew rate, the choice of a demanding mission, and the rate of a generous budget."""
 FIRST_TURN_RAD: Final = math.radians(170.0)
 """[rad] planned for the turn after the tumble, whose angle nobody can know."""
 SHORT_TURN_DEG, LONG_TURN_DEG = 40.0, 150.0
 KEEP_CLEAR_RAD: Final = math.radians(20.0)
 """[rad] named targets are at least this far from the Sun."""
+LOST_SPARE_RAD: Final = math.radians(9.0)
+"""[rad] the star tracker must see at a target even if the craft arrives this far off it."""
 RESERVE_G: Final = 0.4
 GAS_SIGMAS: Final = 2.2
 """[-] spare of the gas budget over the plan."""
-REACQUIRE_G: Final = 0.1
+REACQUIRE_G: Final = 0.05
 """[g] for the jump of the attitude estimate when the star tracker comes back."""
 LONGEST_S: Final = 1800.0
 ATTEMPTS: Final = 400
@@ -133,10 +135,11 @@ def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec |
         angle = FIRST_TURN_RAD if frame is None else float(np.linalg.norm(turn_between(frame, arrival)))
         if frame is not None and not SHORT_TURN_DEG <= math.degrees(angle) <= LONG_TURN_DEG:
             return None
-        rate = PLANNED_DEG_S if demanding else FAST_DEG_S
-        gas_g += slew_gas_g(rate, angle) + HOLD_G_S * (row.dwell_s + 60.0)
-        variance += SLEW_GAS_SD_G[rate] ** 2
-        now += slew_time_s(PLANNED_DEG_S, angle)
+        planned = float(rng.choice(CALM_DEG_S)) if demanding else PLANNED_DEG_S
+        budgeted = planned if demanding else FAST_DEG_S
+        gas_g += slew_gas_g(budgeted, angle) + HOLD_G_S * (row.dwell_s + 30.0)
+        variance += SLEW_GAS_SD_G[budgeted] ** 2
+        now += slew_time_s(planned, angle)
         done = now + row.dwell_s
         closes = math.ceil(done + row.slack_s + SLEW_TIME_SD_S)
         if not all(_reachable(name, target, orbit, t) for t in (now, closes)):
@@ -177,8 +180,8 @@ def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec |
 
 def _reachable(name: str, target: Target, orbit: Orbit, t: float) -> bool:
     if isinstance(target, Sun):
-        return tracker_sees(target_frame(target, orbit, t), orbit, t)
-    return visible(name, orbit, t, KEEP_CLEAR_RAD)
+        return tracker_sees(target_frame(target, orbit, t), orbit, t, LOST_SPARE_RAD)
+    return visible(name, orbit, t, KEEP_CLEAR_RAD, LOST_SPARE_RAD)
 
 
 def _rules(level: int, stable_s: float) -> tuple[FlightRule, ...]:

@@ -77,11 +77,15 @@ CATALOGUE: Final[dict[str, Target]] = {
 0.01 deg, no proper motion) and data relays in geostationary orbit (longitude; source: operators' stated
 slots)."""
 
+TRACKER_SPARE_RAD: Final = math.radians(1.0)
+"""[rad] spare of a craft that knows its attitude."""
 EARTH_LIMB_RAD: Final = math.radians(5.0)
 """[rad] a target this near to the Earth's limb counts as hidden."""
 
 
-def visible(name: str, orbit: Orbit, t: float, sun_keep_out: float) -> bool:
+def visible(
+    name: str, orbit: Orbit, t: float, sun_keep_out: float, spare: float = TRACKER_SPARE_RAD
+) -> bool:
     """Whether the craft can point at a target with the star tracker seeing.
 
     Args:
@@ -89,6 +93,7 @@ def visible(name: str, orbit: Orbit, t: float, sun_keep_out: float) -> bool:
         orbit: The orbit.
         t: [s] mission time.
         sun_keep_out: [rad] least angle between the target and the Sun.
+        spare: [rad] how far the star tracker must stay from being blinded.
     """
     frame = target_frame(CATALOGUE[name], orbit, t)
     r, _ = orbit.state(t)
@@ -97,13 +102,13 @@ def visible(name: str, orbit: Orbit, t: float, sun_keep_out: float) -> bool:
     return (
         angle_between(payload, -unit(r)) > earth
         and angle_between(payload, orbit.sun_hat_N) > sun_keep_out
-        and tracker_sees(frame, orbit, t)
+        and tracker_sees(frame, orbit, t, spare)
     )
 
 
-def tracker_sees(frame: Mat3, orbit: Orbit, t: float) -> bool:
-    """Whether the star tracker of a craft at rest in a frame has a solution, with a degree to spare."""
-    sensors, spare = Sensors(), math.radians(1.0)
+def tracker_sees(frame: Mat3, orbit: Orbit, t: float, spare: float) -> bool:
+    """Whether the star tracker of a craft at rest in a frame has a solution, with an angle to spare."""
+    sensors = Sensors()
     boresight = frame[int(np.argmax(TRACKER_B))]
     r, _ = orbit.state(t)
     return (
