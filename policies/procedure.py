@@ -18,6 +18,8 @@ ON_TARGET = 0.8
 """[-] share of the tolerance within which a hold takes over from a slew."""
 HOLD_REACH_DEG = 9.0
 """[deg] full turn above which a hold would be refused."""
+STAY_S = 60.0
+"""[s] hold when there is nothing left to do."""
 SPARE_S = 5.0
 """[s] hold this much longer than the dwell needs."""
 
@@ -48,7 +50,7 @@ class Procedure:
         """The next command."""
         directive = current(view)
         if directive is None:
-            return Coast(duration_s=30)
+            return self._stay(view)
         if directive.kind == "rate" or directive.target is None:
             return Detumble(rate_deg_s=DETUMBLE_DEG_S)
         via = self.via(view)
@@ -60,6 +62,13 @@ class Procedure:
         wanted = hold_s(view, directive)
         duration = min((d for d in DURATIONS_S if d >= wanted), default=DURATIONS_S[-1])
         return Hold(target=directive.target, deadband_deg=DEADBAND_DEG, duration_s=duration)
+
+    def _stay(self, view: PolicyView) -> AnyCommand:
+        """All done by the onboard estimate, yet the mission goes on: hold until the estimate is right."""
+        last = view.brief.directives[-1].target
+        if last is None:
+            return Coast(duration_s=STAY_S)
+        return Hold(target=last, deadband_deg=DEADBAND_DEG, duration_s=STAY_S)
 
 
 def current(view: PolicyView) -> DirectiveBrief | None:

@@ -45,14 +45,14 @@ class OrbitalOpsEnvironment(
         Raises:
             ValueError: An option is unknown or out of range; the episode before stays as it was.
         """
-        chosen = _validated({"seed": seed, **options})
+        chosen = _validated({"seed": seed, "episode_id": episode_id, **options})
         spec = catalog.generate(chosen.family, chosen.level, chosen.seed)
         episode_seed = chosen.seed if chosen.episode_seed is None else chosen.episode_seed
         self._episode = Episode(spec, episode_seed)
         self.rubric = self._episode.rubric
         self._state = OrbitalOpsState(
-            episode_id=episode_id or str(uuid4()),
-            **chosen.model_dump(exclude={"episode_seed"}),
+            **chosen.model_dump(exclude={"episode_id", "episode_seed"}),
+            episode_id=chosen.episode_id or str(uuid4()),
             episode_seed=episode_seed,
             spec_hash=spec.content_hash,
             outcome="ongoing",
@@ -96,12 +96,12 @@ class OrbitalOpsEnvironment(
         )
 
     def render_web(self, observation: dict[str, Any]) -> str | None:
-        """The console page: brief, telemetry text and score."""
-        return console.page(observation)
+        """The console page: brief, gauges, telemetry text and, after the end, the score."""
+        return console.page(self._episode, observation)
 
     def web_actions(self, observation: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         """Ready-made commands for the console."""
-        return console.buttons(observation)
+        return console.buttons(self._episode, observation)
 
 
 def _validated(options: dict[str, Any]) -> ResetOptions:

@@ -14,9 +14,9 @@ from orbital_ops_env.server.observe import brief, observe
 from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.sim.state import Limits, Snapshot
 
-SUN_WARNING_RAD = math.radians(8.0)
+SUN_WARNING_RAD = math.radians(4.0)
 """[rad] a command ends this far before a Sun keep-out,"""
-GAS_WARNING_KG = 1.5e-4
+GAS_WARNING_KG = 5e-5
 """[kg] and this far before a propellant reserve."""
 
 
