@@ -39,6 +39,8 @@ DETUMBLE_LIMIT_S: Final = 600.0
 """[s] longest detumble."""
 TEXT_LIMIT: Final = 200
 """[-] longest unreadable text kept, characters."""
+NAME_LIMIT: Final = 24
+"""[-] longest name of a target, characters."""
 
 FaultKind = Literal[
     "gyro_bias",
@@ -87,15 +89,15 @@ OnTime = Annotated[float, Strict(), _Menu(ON_TIMES_S)]
 
 
 def printable(text: str) -> str:
-    """The text without control characters and surrogates, at most `TEXT_LIMIT` characters long."""
-    return "".join(c for c in text if c.isprintable())[:TEXT_LIMIT]
+    """At most `TEXT_LIMIT` characters of a text, with a space for each control character or surrogate."""
+    return _blanked(text[:TEXT_LIMIT])
 
 
-def _without_control_characters(value: Any) -> Any:
-    return "".join(c for c in value if c.isprintable()) if isinstance(value, str) else value
+def _blanked(text: Any) -> Any:
+    return "".join(c if c.isprintable() else " " for c in text) if isinstance(text, str) else text
 
 
-Name = Annotated[str, Field(min_length=1, max_length=24, pattern=r"^[A-Za-z0-9_-]+$")]
+Name = Annotated[str, Field(min_length=1, max_length=NAME_LIMIT, pattern=r"^[A-Za-z0-9_-]+$")]
 Unit = Annotated[int, Strict(), Field(ge=1, le=12)]
 
 
@@ -216,9 +218,7 @@ class Unreadable(_Telecommand):
     """What a reply becomes that is not exactly one telecommand; never a telecommand of its own."""
 
     command: Literal["unreadable"] = "unreadable"
-    text: Annotated[
-        str, BeforeValidator(_without_control_characters), Field(max_length=TEXT_LIMIT)
-    ] = ""
+    text: Annotated[str, BeforeValidator(_blanked), Field(max_length=TEXT_LIMIT)] = ""
 
 
 Telecommand = (
@@ -278,7 +278,7 @@ def _read(reply: str) -> tuple[Telecommand | Unreadable, str]:
     except ValidationError as error:
         return unreadable, describe(error)
     except (ValueError, RecursionError) as error:
-        return unreadable, f"not one JSON object: {printable(str(error))}"
+        return unreadable, printable(f"not one JSON object: {error}")
 
 
 def describe(error: ValidationError) -> str:
@@ -287,7 +287,8 @@ def describe(error: ValidationError) -> str:
     if first["type"] in ("union_tag_not_found", "union_tag_invalid"):
         return f"command: expected one of {', '.join(NAMES)}"
     field = str(first["loc"][-1]) if first["loc"] else "command"
-    return printable(f"{field}: {first['msg']}")
+    name = field[:NAME_LIMIT].encode("ascii", "replace").decode()
+    return printable(f"{name}: {first['msg']}")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -41,8 +41,6 @@ class DirectiveBrief(_Wire):
     closes_s: float
     turn_deg: float | None = None
     """Full turn from the directive before; None where nobody can know it."""
-    via: str | None = None
-    """Waypoint that keeps the turn clear of the Sun."""
 
 
 class RuleBrief(_Wire):
@@ -133,13 +131,15 @@ class OrbitalOpsState(State):
 
 
 class ResetOptions(_Wire):
-    """What `reset` takes beside an episode id; unknown options are refused."""
+    """What `reset` takes; unknown options are refused."""
 
-    family: str = "detumble-v0"
+    family: Annotated[str, Field(max_length=64)] = "detumble-v0"
     level: Annotated[int, Strict(), Field(ge=0, le=9)] = 0
     seed: Seed = 0
     episode_seed: Seed | None = None
     """Sensor noise, tip-off details and disturbances; derived from `seed` when absent."""
+    episode_id: Annotated[str, Field(max_length=255)] | None = None
+    """Echoed in the state; drawn when absent."""
 
 
 def reset_options(options: dict[str, Any]) -> ResetOptions:

@@ -50,7 +50,7 @@ _HEAD = re.compile(r"t=(\d+) left=(-?\d+) D(\d+) (\w+)(?: \((.*)\))?$")
 _MISSION = re.compile(r"MISSION (\S+) level (\d+): (\d+) turns, clock (\d+), gas (\S+)")
 _RATE = re.compile(r"D\d+ rate under (\S+) for (\d+), window (\d+)-(\d+)")
 _POINT = re.compile(
-    r"D\d+ point (\S+) within (\S+) for (\d+), window (\d+)-(\d+)(?:, turn (\d+))?(?:, via (\S+))?"
+    r"D\d+ point (\S+) within (\S+) for (\d+), window (\d+)-(\d+)(?:, turn (\d+))?"
 )
 _RULES: Final = {
     "sun_keep_out": "payload to Sun over {limit}",
@@ -155,8 +155,7 @@ def _directive(directive: DirectiveBrief) -> str:
     if directive.kind == "rate":
         return f"rate under {directive.rate_deg_s:g} {window}"
     turn = "" if directive.turn_deg is None else f", turn {directive.turn_deg:.0f}"
-    via = "" if directive.via is None else f", via {directive.via}"
-    return f"point {directive.target} within {directive.tolerance_deg:g} {window}{turn}{via}"
+    return f"point {directive.target} within {directive.tolerance_deg:g} {window}{turn}"
 
 
 def _rule(rule: RuleBrief) -> str:
@@ -182,13 +181,12 @@ def _parse_directive(line: str) -> DirectiveBrief:
     if rate := _RATE.fullmatch(line):
         limit, *window = rate.groups()
         return DirectiveBrief(kind="rate", rate_deg_s=float(limit), **_window(*window))
-    target, tolerance, dwell, opens, closes, turn, via = _matched(_POINT, line).groups()
+    target, tolerance, dwell, opens, closes, turn = _matched(_POINT, line).groups()
     return DirectiveBrief(
         kind="point",
         target=target,
         tolerance_deg=float(tolerance),
         turn_deg=None if turn is None else float(turn),
-        via=via,
         **_window(dwell, opens, closes),
     )
 
@@ -268,7 +266,10 @@ def _channel(item: str) -> tuple[str, Any]:
     if key not in WORDS:
         raise ValueError(f"no telemetry channel {key!r}")
     field, words = WORDS[key]
-    return field, next(value for value, word in words.items() if word == text)
+    for value, word in words.items():
+        if word == text:
+            return field, value
+    raise ValueError(f"{key}={text}: expected one of {', '.join(words.values())}")
 
 
 # -- numbers -----------------------------------------------------------------------------------

@@ -94,6 +94,14 @@ GAS_SIGMAS: Final = 2.2
 """[-] spare of the gas budget over the plan."""
 REACQUIRE_G: Final = 0.05
 """[g] for the jump of the attitude estimate when the star tracker comes back."""
+STABLE_RATIO: Final = 1.3
+"""[-] time given for the detumble over what it takes."""
+ARRIVAL_S: Final = 200.0
+"""[s] into a leg at which moving targets are looked at."""
+BETWEEN_S: Final = 20.0
+"""[s] planned from one directive to the next turn."""
+SPARE_HOLD_S: Final = 30.0
+"""[s] of holding budgeted beyond each dwell."""
 LONGEST_S: Final = 1800.0
 ATTEMPTS: Final = 400
 
@@ -122,7 +130,7 @@ def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec |
     directives: list[Directive] = [
         ReduceRate(
             opens_s=0.0,
-            closes_s=math.ceil(1.3 * now + row.slack_s),
+            closes_s=math.ceil(STABLE_RATIO * now + row.slack_s),
             dwell_s=STABLE_DWELL_S,
             rate_rad_s=math.radians(STABLE_DEG_S),
         )
@@ -131,13 +139,13 @@ def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec |
     frame = None
     for name in names:
         target: Target = CATALOGUE.get(name, Sun())
-        arrival = target_frame(target, orbit, now + 200.0)
+        arrival = target_frame(target, orbit, now + ARRIVAL_S)
         angle = FIRST_TURN_RAD if frame is None else float(np.linalg.norm(turn_between(frame, arrival)))
         if frame is not None and not SHORT_TURN_DEG <= math.degrees(angle) <= LONG_TURN_DEG:
             return None
         planned = float(rng.choice(CALM_DEG_S)) if demanding else PLANNED_DEG_S
         budgeted = planned if demanding else FAST_DEG_S
-        gas_g += slew_gas_g(budgeted, angle) + HOLD_G_S * (row.dwell_s + 30.0)
+        gas_g += slew_gas_g(budgeted, angle) + HOLD_G_S * (row.dwell_s + SPARE_HOLD_S)
         variance += SLEW_GAS_SD_G[budgeted] ** 2
         now += slew_time_s(planned, angle)
         done = now + row.dwell_s
@@ -154,7 +162,7 @@ def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec |
                 turn_rad=0.0 if frame is None else angle,
             )
         )
-        now, frame = done + 20.0, arrival
+        now, frame = done + BETWEEN_S, arrival
     clock = directives[-1].closes_s
     if clock > LONGEST_S:
         return None

@@ -76,8 +76,6 @@ class Point(_Directive):
     tolerance_rad: float = Field(gt=0)
     turn_rad: float = Field(ge=0)
     """[rad] full turn from the previous directive's attitude; 0 if that is not known beforehand."""
-    via: str | None = None
-    """A target to pass through, where the direct turn would enter the Sun keep-out."""
 
     @property
     def limit(self) -> float:

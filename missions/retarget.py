@@ -3,8 +3,7 @@
 Description: A craft in steady operation turns from target to target. Fast turns meet deadlines and burn
     gas; slow ones save gas and miss deadlines. The budget does not cover the fast rate throughout on the
     demanding missions, and every mission has a leg that the slowest rate misses.
-Commands: `slew`, `hold`; at levels 5 and up a slew through a waypoint where the direct turn would enter
-    the Sun keep-out.
+Commands: `slew`, `hold`.
 Telemetry: turn and error to the current target, time, propellant, payload to Sun.
 Directives: point within a tolerance for a dwell time inside a window, one target after another.
 Flight rules: Sun keep-out (hard), propellant reserve (hard), rate cap from level 3 (soft).
@@ -13,9 +12,7 @@ End: the last directive done; a window missed; a hard rule broken; the clock; th
 Version history: v0, not frozen yet.
 """
 
-import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,22 +50,20 @@ class Level:
     """[s] time to spare on each leg."""
     waits: bool
     """Whether one window opens only after the craft can have arrived."""
-    detours: bool
-    """Whether a direct turn may enter the keep-out, so that a waypoint is named."""
     turns: int
 
 
 LEVELS: Final = (
-    Level(1, 20, 3.0, 20, 0.25, 90, waits=False, detours=False, turns=8),
-    Level(2, 20, 3.0, 20, 0.30, 80, waits=False, detours=False, turns=8),
-    Level(2, 20, 2.5, 20, 0.40, 70, waits=False, detours=False, turns=8),
-    Level(2, 30, 2.5, 20, 0.45, 60, waits=True, detours=False, turns=8),
-    Level(3, 30, 2.5, 20, 0.50, 60, waits=False, detours=False, turns=8),
-    Level(3, 30, 2.0, 25, 0.50, 50, waits=True, detours=True, turns=12),
-    Level(3, 40, 2.0, 25, 0.55, 50, waits=True, detours=True, turns=12),
-    Level(4, 40, 2.0, 25, 0.60, 45, waits=True, detours=True, turns=12),
-    Level(4, 40, 1.5, 30, 0.60, 45, waits=True, detours=True, turns=12),
-    Level(4, 50, 1.5, 30, 0.65, 40, waits=True, detours=True, turns=12),
+    Level(1, 20, 3.0, 20, 0.25, 90, waits=False, turns=8),
+    Level(2, 20, 3.0, 20, 0.30, 80, waits=False, turns=8),
+    Level(2, 20, 2.5, 20, 0.40, 70, waits=False, turns=8),
+    Level(2, 30, 2.5, 20, 0.45, 60, waits=True, turns=8),
+    Level(3, 30, 2.5, 20, 0.50, 60, waits=False, turns=8),
+    Level(3, 30, 2.0, 25, 0.50, 50, waits=True, turns=12),
+    Level(3, 40, 2.0, 25, 0.55, 50, waits=True, turns=12),
+    Level(4, 40, 2.0, 25, 0.60, 45, waits=True, turns=12),
+    Level(4, 40, 1.5, 30, 0.60, 45, waits=True, turns=12),
+    Level(4, 50, 1.5, 30, 0.65, 40, waits=True, turns=12),
 )
 
 RATE_CAP_LEVEL: Final = 3
@@ -83,6 +78,12 @@ GAS_SIGMAS: Final = 2.2
 """[-] spare of the gas budget over the plan."""
 ARRIVAL_S: Final = 200.0
 """[s] into a leg at which moving targets are looked at."""
+WAIT_S: Final = (30.0, 90.0)
+"""[s] from arrival to a late window, least and most."""
+BETWEEN_S: Final = 20.0
+"""[s] planned from one directive to the next turn."""
+SPARE_HOLD_S: Final = 30.0
+"""[s] of holding budgeted beyond each dwell."""
 LONGEST_S: Final = 1800.0
 ATTEMPTS: Final = 100
 
@@ -111,7 +112,6 @@ class _Plan:
         self.demanding = bool(rng.random() < row.demanding)
         self.hurried = int(rng.integers(row.targets))
         self.waiting = int(rng.integers(1, row.targets)) if row.waits else -1
-        self.detour = int(rng.integers(row.targets)) if row.detours else -1
         self.names: list[str] = []
         self.directives: list[Point] = []
         self.now = 0.0
@@ -130,54 +130,30 @@ class _Plan:
 
     def _add_leg(self, leg: int) -> bool:
         rate = float(self.rng.choice(HURRIED_DEG_S if leg == self.hurried else CALM_DEG_S))
-        for name in self._candidates(leg):
-            via, route = self._route(name)
-            if not route:
+        for name in self._shuffled():
+            attitude = target_frame(CATALOGUE[name], self.orbit, self.now + ARRIVAL_S)
+            if not (self._seen(name, self.now + ARRIVAL_S) and self._clear(self.frame, attitude)):
                 continue
-            turns = [float(np.linalg.norm(turn_between(a, b))) for a, b in itertools.pairwise(route)]
-            arrived = self.now + sum(slew_time_s(rate, turn) for turn in turns)
-            opens = math.ceil(arrived + self.rng.uniform(30.0, 90.0)) if leg == self.waiting else 0.0
+            turn = float(np.linalg.norm(turn_between(self.frame, attitude)))
+            arrived = self.now + slew_time_s(rate, turn)
+            opens = math.ceil(arrived + self.rng.uniform(*WAIT_S)) if leg == self.waiting else 0.0
             done = max(arrived, opens) + self.row.dwell_s
-            closes = math.ceil(done + self.row.slack_s + SLEW_TIME_SD_S * len(turns))
+            closes = math.ceil(done + self.row.slack_s + SLEW_TIME_SD_S)
             if not (self._seen(name, arrived) and self._seen(name, closes)):
                 continue
-            self._spend(rate, turns, done - arrived)
-            self.directives.append(self._directive(name, opens, closes, sum(turns), via))
-            self.names += [name] if via is None else [name, via]
-            self.frame, self.now = route[-1], done + 20.0
+            self._spend(rate, turn, done - arrived)
+            self.directives.append(self._directive(name, opens, closes, turn))
+            self.names.append(name)
+            self.frame, self.now = attitude, done + BETWEEN_S
             return True
         return False
 
-    def _candidates(self, leg: int) -> Iterator[str]:
-        """Names for a leg; on the leg of the detour, those whose direct turn nears the Sun come first."""
-        names = (n for n in self._shuffled() if self._seen(n, self.now + ARRIVAL_S))
-        if leg == self.detour:
-            return iter(sorted(names, key=lambda n: self._clear(self.frame, self._attitude(n))))
-        return names
-
-    def _route(self, name: str) -> tuple[str | None, list[Mat3]]:
-        """The waypoint and the attitudes on the way to a target; no attitudes if there is no way."""
-        arrival = self._attitude(name)
-        if self._clear(self.frame, arrival):
-            return None, [self.frame, arrival]
-        if self.row.detours and self._fit(self.frame, arrival):
-            for via in self._shuffled():
-                middle = self._attitude(via)
-                if via != name and self._clear(self.frame, middle) and self._clear(middle, arrival):
-                    return via, [self.frame, middle, arrival]
-        return None, []
-
-    def _attitude(self, name: str) -> Mat3:
-        return target_frame(CATALOGUE[name], self.orbit, self.now + ARRIVAL_S)
-
-    def _fit(self, start: Mat3, end: Mat3) -> bool:
-        turn = math.degrees(float(np.linalg.norm(turn_between(start, end))))
-        return SHORT_TURN_DEG <= turn <= LONG_TURN_DEG
-
     def _clear(self, start: Mat3, end: Mat3) -> bool:
-        """Whether a direct turn is of a fitting size and clear of the Sun."""
+        """Whether a turn is of a fitting size and clear of the Sun."""
+        turn = math.degrees(float(np.linalg.norm(turn_between(start, end))))
         least = self.keep_out + KEEP_OUT_MARGIN_RAD
-        return self._fit(start, end) and path_sun_angle(start, end, self.orbit.sun_hat_N) > least
+        fits = SHORT_TURN_DEG <= turn <= LONG_TURN_DEG
+        return fits and path_sun_angle(start, end, self.orbit.sun_hat_N) > least
 
     def _seen(self, name: str, t: float) -> bool:
         return visible(name, self.orbit, t, self.keep_out + KEEP_OUT_MARGIN_RAD)
@@ -187,14 +163,12 @@ class _Plan:
         names = self.rng.permutation(list(CATALOGUE))
         return [str(name) for name in names if name not in self.names]
 
-    def _spend(self, rate: float, turns: list[float], held_s: float) -> None:
+    def _spend(self, rate: float, turn: float, held_s: float) -> None:
         rate = rate if self.demanding else FAST_DEG_S
-        self.gas_g += sum(slew_gas_g(rate, turn) for turn in turns) + HOLD_G_S * (held_s + 30.0)
-        self.variance += len(turns) * SLEW_GAS_SD_G[rate] ** 2
+        self.gas_g += slew_gas_g(rate, turn) + HOLD_G_S * (held_s + SPARE_HOLD_S)
+        self.variance += SLEW_GAS_SD_G[rate] ** 2
 
-    def _directive(
-        self, name: str, opens: float, closes: float, turn: float, via: str | None
-    ) -> Point:
+    def _directive(self, name: str, opens: float, closes: float, turn: float) -> Point:
         return Point(
             opens_s=opens,
             closes_s=closes,
@@ -202,7 +176,6 @@ class _Plan:
             target=name,
             tolerance_rad=math.radians(self.row.tolerance_deg),
             turn_rad=turn,
-            via=via,
         )
 
     def mission(self, level: int, seed: int) -> MissionSpec:

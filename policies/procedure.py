@@ -1,7 +1,7 @@
 """The written procedure that `rules` and `reference` share: what to do next, given a slew rate.
 
-Work on the directive that telemetry names: null the rates; turn to the target, through its waypoint if it
-has one; then hold until the dwell is served.
+Work on the directive that telemetry names: null the rates; turn to the target; then hold until the dwell is
+served.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ SPARE_S = 5.0
 
 
 class Procedure:
-    """Remembers which waypoints have been passed; everything else is in the view.
+    """What to do next; it remembers nothing, for all it needs is in the view.
 
     Args:
         slew_rate: [deg/s] the rate for the turn that comes next.
@@ -33,18 +33,6 @@ class Procedure:
 
     def __init__(self, slew_rate: Callable[[PolicyView], float]) -> None:
         self._slew_rate = slew_rate
-        self._passed: set[int] = set()
-
-    def begin(self) -> None:
-        """Forget the last episode."""
-        self._passed.clear()
-
-    def via(self, view: PolicyView) -> str | None:
-        """The waypoint still to pass before the current directive's target."""
-        number = view.telemetry.directive
-        directive = current(view)
-        waiting = directive is not None and number not in self._passed
-        return directive.via if directive is not None and waiting else None
 
     def act(self, view: PolicyView) -> AnyCommand:
         """The next command."""
@@ -53,10 +41,6 @@ class Procedure:
             return self._stay(view)
         if directive.kind == "rate" or directive.target is None:
             return Detumble(rate_deg_s=DETUMBLE_DEG_S)
-        via = self.via(view)
-        if via is not None:
-            self._passed.add(view.telemetry.directive)
-            return Slew(target=via, rate_deg_s=self._slew_rate(view))
         if not on_target(view, directive):
             return Slew(target=directive.target, rate_deg_s=self._slew_rate(view))
         wanted = hold_s(view, directive)

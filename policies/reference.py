@@ -41,8 +41,7 @@ class Reference:
         self._procedure = Procedure(self._slew_rate)
 
     def begin(self, seed: int) -> None:
-        """Forget the last episode."""
-        self._procedure.begin()
+        """Nothing to forget: plans are made anew."""
 
     def act(self, view: PolicyView) -> AnyCommand:
         """The next command."""
@@ -67,8 +66,6 @@ def turns_ahead(view: PolicyView) -> list[Leg]:
         if directive.kind != "point":
             continue
         angle = view.telemetry.turn_deg if directive is now else directive.turn_deg
-        if directive is now and directive.via is not None:
-            angle = max(angle or 0.0, directive.turn_deg or 0.0)
         legs.append(_leg(directive, UNKNOWN_TURN_DEG if angle is None else angle))
     return legs
 

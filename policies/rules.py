@@ -17,7 +17,6 @@ class Rules:
 
     def begin(self, seed: int) -> None:
         """Forget the last episode."""
-        self._procedure.begin()
         self._contingency = False
 
     def act(self, view: PolicyView) -> AnyCommand:

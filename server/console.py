@@ -1,7 +1,6 @@
 """The console on the framework's web page: what a visitor sees and may click.
 
-It is made for people: plain words, gauges, estimates and, after the end, the score. The telemetry
-text inside it is to the letter what a policy reads.
+Plain words, gauges, estimates, the score after the end; and, to the letter, what a policy reads.
 """
 
 import math
@@ -42,14 +41,13 @@ STYLE: Final = """<style>
 :is(#oo,.oe-card):not(:has(.oo)) .oe-result:not(:has(.oe-error)),
 :is(#oo,.oe-visual):has(.over)+.column{display:none}
 :is(#oo,.oe-visual){flex:3 1 440px!important}:is(#oo,.oe-visual)+.column{flex:2 1 300px!important}
-:is(#oo,.oe-actions) .wrap{display:grid!important}
+:is(#oo,.oe-actions) .wrap{display:grid!important}.oo .top{border-left:4px solid var(--tone)}
 :is(#oo,.oe-actions) .wrap label{font:inherit!important;padding:7px 12px!important}
 .oo{display:grid;gap:12px;font-size:14px;--good:#1a7f37;--warn:#9a6700;--bad:#b42318;--line:#e4e4e7}
-.dark .oo{--good:#3fb950;--warn:#d8a13a;--bad:#ff8a80;--line:#3f3f46}:is(#oo,.oo) p{margin:0}
+.dark .oo{--good:#3fb950;--warn:#d8a13a;--bad:#ff8a80;--line:#3f3f46}.oo summary{cursor:pointer}
 :is(#oo,.oo) :is(small,span){display:block;font-size:12px;color:var(--body-text-color-subdued)}
-:is(#oo,.oo) section{border:1px solid var(--line);border-radius:10px;padding:12px 14px}
-:is(#oo,.oo) h3{margin:0 0 6px;font-size:15px;color:var(--tone,inherit)}
-:is(#oo,.oo) .top{border-left:4px solid var(--tone)}.oo summary{cursor:pointer;margin-top:8px}
+.oo section{border:1px solid var(--line);border-radius:10px;padding:12px 14px}
+:is(#oo,.oo) p{margin:0}:is(#oo,.oo) h3{margin:0 0 6px;font-size:15px;color:var(--tone,inherit)}
 :is(#oo,.oo) .line{display:grid;grid-template-columns:22px minmax(0,1fr);padding:6px 0}
 .oo .bar{position:relative;height:6px;margin:5px 0 3px;border-radius:3px;background:var(--line)}
 .oo i{position:absolute;top:0;bottom:0;border-radius:3px;background:var(--tone)}
@@ -95,11 +93,10 @@ def _next(known: PolicyView) -> str:
     elif goal and on_target(known, goal):
         todo = f"On target: hold {goal.target} until D{now.directive} is served."
     elif goal:
-        detour = f", through {goal.via} if the direct turn nears the Sun" if goal.via else ""
-        todo = f"Slew to {goal.target}{detour}. Slow slews save gas, fast ones save time."
+        todo = f"Slew to {goal.target}. Slow slews save gas, fast ones save time."
     if now.turns_left < known.brief.turns:
-        detail = f" ({now.detail})" if now.detail else ""
-        todo += f" The last command ended: {now.reason.replace('_', ' ')}{detail}."
+        ended = f"{now.reason.replace('_', ' ')}: {now.detail}".rstrip(": ")
+        todo += f" The last command ended: {ended}."
     tone = "warn" if now.reason in ("refused", "alarm", "limit") else "good"
     return _banner("What to do next", todo, tone)
 
@@ -110,13 +107,12 @@ def _end(seen: OrbitalOpsObservation) -> str:
     parts = ((f"{n} × {w:.2f}", f"{score[n]:.2f}", score[n]) for n, w in vars(Weights()).items())
     gauges = "".join(_gauge(*part) for part in parts)
     title = f"Episode {seen.outcome.replace('_', ' ')}, return {score['overall']:.2f} of 1"
-    tone = "good" if seen.outcome == "succeeded" else "bad"
-    return _banner(title, END, tone, f'<div class="all">{gauges}</div>')
+    return _banner(title, END, "good" if score["objective"] else "bad", gauges)
 
 
-def _banner(title: str, text: str, tone: str, body: str = "") -> str:
-    head = f"<h3>{escape(title)}</h3><p>{escape(text)}</p>"
-    return f'<section class="top" style="--tone:var(--{tone})">{head}{body}</section>'
+def _banner(title: str, text: str, tone: str, gauges: str = "") -> str:
+    body = f'<h3>{escape(title)}</h3><p>{escape(text)}</p><div class="all">{gauges}</div>'
+    return f'<section class="top" style="--tone:var(--{tone})">{body}</section>'
 
 
 def _mission(episode: Episode, seen: OrbitalOpsObservation, known: PolicyView) -> str:
@@ -170,12 +166,11 @@ def _gauges(known: PolicyView) -> str:
     alarm = math.degrees(SpacecraftConfig().body_rate_rad_s)
     rate = goal.rate_deg_s if goal and goal.rate_deg_s else _limit(known, "rate_cap", alarm)
     time, left = f"{now.time_s:g} of {clock:g} s", f"{gas:g} of {full:g} g"
-    turns, fix = f"{now.turns_left} of {told.turns}", "valid" if now.tracker_valid else "blind"
     cells = _gauge(f"Time, window to {closes:g} s", time, now.time_s / clock, closes / clock)
     cells += _gauge(f"Gas, reserve {reserve:g} g", left, gas / full, reserve / full)
-    cells += _gauge("Turns left", turns, now.turns_left / told.turns)
+    cells += _gauge("Turns left", f"{now.turns_left} of {told.turns}", now.turns_left / told.turns)
     cells += _under("Body rate", now.rate_deg_s, rate, "deg/s")
-    cells += _gauge("Star tracker", fix, float(now.tracker_valid))
+    cells += _gauge("Star tracker", ("blind", "valid")[now.tracker_valid], now.tracker_valid)
     if goal:
         dwell = f"{now.dwell_s:g} of {goal.dwell_s:g} s"
         cells += _gauge(f"D{now.directive} served", dwell, now.dwell_s / goal.dwell_s)
@@ -228,7 +223,7 @@ def _aimed(episode: Episode, known: PolicyView) -> Iterator[tuple[str, commands.
         for time in sorted(commands.DURATIONS_S, key=lambda d: (d < hold_s(known, goal), d)):
             hold = commands.Hold(target=goal.target, deadband_deg=DEADBAND_DEG, duration_s=time)
             yield f"Hold {goal.target} {time:g} s: about {budget.HOLD_G_S * time:.2f} g", hold
-    route = [name for name in (goal.target, goal.via) if name] if goal else []
+    route = [goal.target] if goal and goal.target else []
     for name in (*route, *(n for n in known.brief.targets if n not in route)):
         for rate in commands.SLEW_RATES_DEG_S if name in route else commands.SLEW_RATES_DEG_S[1:2]:
             slew = commands.Slew(target=name, rate_deg_s=rate)
@@ -242,10 +237,9 @@ def _price(episode: Episode, known: PolicyView, slew: commands.Slew) -> str:
     end = target_frame(spec.target(slew.target), spec.start.orbit, episode.snapshot.t)
     angle = math.hypot(*budget.turn_between(start, end))
     seconds, gas = budget.slew_time_s(rate, angle), budget.slew_gas_g(rate, angle)
-    left = goal.closes_s - now.time_s - goal.dwell_s if goal else math.inf
     near = math.radians(_limit(known, "sun_keep_out", -math.inf)) + SUN_WARNING_RAD
     against = {
-        "too late": seconds > left,
+        "too late": goal is not None and seconds > goal.closes_s - now.time_s - goal.dwell_s,
         "into the reserve": now.propellant_g - gas < _limit(known, "reserve", 0.0),
         "over the rate cap": rate > _limit(known, "rate_cap", math.inf),
         "nears the Sun": budget.path_sun_angle(start, end, spec.start.orbit.sun_hat_N) < near,

@@ -157,7 +157,6 @@ def _directive_brief(directive: ReduceRate | Point) -> DirectiveBrief:
         target=directive.target,
         tolerance_deg=math.degrees(directive.tolerance_rad),
         turn_deg=math.degrees(directive.turn_rad) if directive.turn_rad else None,
-        via=directive.via,
         **window,
     )
 

@@ -227,7 +227,7 @@ class Estimator(_Kernel):
         memory.previous[:] = rate
         if (memory.count - 1) % TICKS_PER_CONTROL == 0:
             fix = stInMsgPayload.qInrtl2Case.copy()
-            memory.valid = 1 if fix[0] * fix[0] + fix[1] * fix[1] + fix[2] * fix[2] > 0 else 0
+            memory.valid = 1 if np.any(fix != 0.0) else 0
             period = TICKS_PER_CONTROL * memory.dt
             if memory.valid == 1:
                 inverse = memory.q.copy()
@@ -237,7 +237,7 @@ class Estimator(_Kernel):
                 memory.innovation = size
                 before = memory.last_fix.copy()
                 memory.fix_rate = 0.0
-                if before[0] ** 2 + before[1] ** 2 + before[2] ** 2 > 0:
+                if np.any(before != 0.0):
                     before[1:] = -before[1:]
                     turn = rotation_of_ep(ep_product(fix, before))
                     turned = math.sqrt(turn[0] ** 2 + turn[1] ** 2 + turn[2] ** 2)
@@ -252,10 +252,10 @@ class Estimator(_Kernel):
                             for i in range(3):
                                 b = memory.bias[i] - BIAS_GAIN * error[i]
                                 memory.bias[i] = min(max(b, -BIAS_LIMIT_RAD_S), BIAS_LIMIT_RAD_S)
-                memory.valid_at = CurrentSimNanos * 1e-9
+                memory.valid_at = CurrentSimNanos / 1e9
             memory.last_fix[:] = fix
             sun = sunInMsgPayload.vehSunPntBdy.copy()
-            if memory.source == SUN_SENSORS and sun[0] ** 2 + sun[1] ** 2 + sun[2] ** 2 > 0:
+            if memory.source == SUN_SENSORS and np.any(sun != 0.0):
                 expected = rotate(dcm_from_ep(memory.q.copy()), memory.sun.copy())
                 correction = ep_of_rotation(SUN_GAIN * cross(sun, expected))
                 memory.q[:] = ep_product(correction, memory.q.copy())
@@ -292,7 +292,7 @@ class Guidance(_Kernel):
     @staticmethod
     def UpdateStateImpl(stateInMsgPayload, refOutMsgPayload, CurrentSimNanos, memory):
         memory.count += 1
-        t = CurrentSimNanos * 1e-9
+        t = CurrentSimNanos / 1e9
         r = stateInMsgPayload.r_BN_N.copy()
         v = stateInMsgPayload.v_BN_N.copy()
         frame = np.zeros((3, 3))
@@ -460,7 +460,7 @@ class Recorder(_Kernel):
         around = memory.eclipse + lit * (memory.sunlit - memory.eclipse)
         memory.temperature += (around - memory.temperature) / memory.time_constant
         row = memory.row
-        row[0] = CurrentSimNanos * 1e-9
+        row[0] = CurrentSimNanos / 1e9
         error = rotation_of_ep(ep_from_mrp(guidInMsgPayload.sigma_BR.copy()))
         spin = guidInMsgPayload.omega_BR_B
         for i in range(3):

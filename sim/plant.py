@@ -150,7 +150,6 @@ class Plant:
         self._targets = dict(targets)
         self._loaded_kg = start.propellant_kg
         self._gauge = np.random.default_rng(np.random.SeedSequence([episode_seed, 5]))
-        self._calibrating = False
         start, variation = draw_variation(start, episode_seed, self.craft)
         self._vehicle = Vehicle(start, variation, self.craft)
         self._row = self._vehicle.row()
@@ -195,7 +194,7 @@ class Plant:
         edge = min((e for e in limits.edges_s if e > self.t), default=math.inf)
         steady = 0
         while True:
-            self._vehicle.advance(math.floor(self.t) + 1.0)
+            self._vehicle.advance(self.t + 1.0)
             before, self._row = self._row, self._vehicle.row()
             rows.append(self._row)
             steady = steady + 1 if flight.done and flight.done(self._row) else 0
@@ -357,7 +356,7 @@ class Plant:
     def _finish(self) -> None:
         """Back to idle: valves inhibited, nothing calibrating, no pulse, reference attitude in charge."""
         valves = self._vehicle.valves.memory
-        valves.inhibit, valves.channel, valves.pulse = 1, -1, 0
+        valves.inhibit, valves.channel, valves.pulse, valves.test = 1, -1, 0, 0
         self._vehicle.estimator.memory.calibrating = 0
         valves.bias = np.array(self._vehicle.estimator.memory.bias)
         self._vehicle.guide_by(sun_safe=False)

@@ -1,0 +1,51 @@
+"""The cost model against the plant it was fitted to."""
+
+import math
+
+import numpy as np
+import pytest
+from orbital_ops_env.commands import Detumble, Slew
+from orbital_ops_env.missions import budget
+from orbital_ops_env.missions.catalog import generate
+from orbital_ops_env.sim.plant import Plant
+from orbital_ops_env.sim.state import SpacecraftConfig
+
+
+@pytest.mark.parametrize("rate", budget.SLEW_GAS_G)
+def test_slews_cost_what_the_budget_says(rate: float) -> None:
+    gas, time = [], []
+    for seed in range(6):
+        spec = generate("retarget-v0", 0, seed)
+        directive = spec.directives[0]
+        plant = Plant(spec.start, dict(spec.targets), seed)
+        flown = plant.execute(Slew(target=directive.target, rate_deg_s=rate)).truth
+        used_g = 1e3 * (flown.propellant_kg[0] - flown.propellant_kg[-1])
+        gas.append(used_g - budget.slew_gas_g(rate, directive.turn_rad))
+        time.append(flown.t[-1] - budget.slew_time_s(rate, directive.turn_rad))
+    assert np.mean(gas) == pytest.approx(0, abs=2 * budget.SLEW_GAS_SD_G[rate])
+    assert np.mean(time) == pytest.approx(0, abs=1.5 * budget.SLEW_TIME_SD_S)
+
+
+@pytest.mark.parametrize("level", [2, 5, 9])
+def test_detumbles_cost_what_the_budget_says(level: int) -> None:
+    for seed in range(4):
+        spec = generate("detumble-v0", level, seed)
+        gas_g, time_s = budget.detumble(np.array(spec.start.omega_BN_B), SpacecraftConfig())
+        flown = Plant(spec.start, dict(spec.targets), seed).execute(Detumble(rate_deg_s=0.1)).truth
+        used_g = 1e3 * (flown.propellant_kg[0] - flown.propellant_kg[-1])
+        assert used_g == pytest.approx(gas_g, rel=4 * budget.DETUMBLE_SD)
+        assert flown.t[-1] == pytest.approx(time_s, abs=15)
+
+
+def test_a_path_nears_the_sun_between_its_ends() -> None:
+    sun = np.array([1.0, 0.0, 0.0])
+    half = math.radians(40)
+    across = np.array([0.0, 0.0, 1.0])
+    ends = [
+        np.array([across, np.cross(z, across), z])
+        for z in (
+            np.array([math.cos(half), math.sin(half), 0.0]),
+            np.array([math.cos(half), -math.sin(half), 0.0]),
+        )
+    ]
+    assert budget.path_sun_angle(*ends, sun) == pytest.approx(0.0, abs=math.radians(2))

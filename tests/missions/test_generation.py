@@ -1,0 +1,142 @@
+"""Missions are pure functions of family, level and seed, and keep their promises."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from orbital_ops_env.client.prompt import SLEW_COSTS
+from orbital_ops_env.missions import budget, detumble, retarget
+from orbital_ops_env.missions.catalog import FAMILIES, generate
+from orbital_ops_env.missions.mission import MissionSpec, Point, Reserve, SunKeepOut
+from orbital_ops_env.missions.targets import CATALOGUE, EARTH_LIMB_RAD
+from orbital_ops_env.sim.constants import EARTH_RADIUS_M
+from orbital_ops_env.sim.frames import angle_between, unit
+from orbital_ops_env.sim.state import target_directions, target_frame
+
+LEVELS = range(10)
+cells = st.tuples(st.sampled_from(sorted(FAMILIES)), st.integers(0, 9), st.integers(0, 2**40))
+
+
+@given(cells)
+@settings(max_examples=60, deadline=None)
+def test_the_same_cell_and_seed_give_the_same_mission(cell: tuple[str, int, int]) -> None:
+    spec = generate(*cell)
+    assert generate(*cell).canonical_json == spec.canonical_json
+    assert MissionSpec.model_validate_json(spec.canonical_json) == spec
+
+
+@pytest.mark.parametrize(("family", "level"), list(itertools.product(FAMILIES, LEVELS)))
+def test_different_seeds_give_different_missions(family: str, level: int) -> None:
+    assert len({generate(family, level, seed).content_hash for seed in range(20)}) == 20
+
+
+@given(cells)
+@settings(max_examples=60, deadline=None)
+def test_missions_last_at_most_half_an_hour_and_windows_follow_each_other(
+    cell: tuple[str, int, int],
+) -> None:
+    spec = generate(*cell)
+    closes = [directive.closes_s for directive in spec.directives]
+    assert spec.clock_s == closes[-1] <= 1800
+    assert closes == sorted(closes)
+    for directive in spec.directives:
+        assert directive.closes_s - directive.opens_s > directive.dwell_s
+
+
+@given(cells)
+@settings(max_examples=60, deadline=None)
+def test_turn_limits_are_those_of_the_level(cell: tuple[str, int, int]) -> None:
+    assert generate(*cell).turns == (8 if cell[1] <= 4 else 12)
+
+
+@given(cells)
+@settings(max_examples=60, deadline=None)
+def test_targets_are_clear_of_the_sun_and_the_earth_when_they_are_due(
+    cell: tuple[str, int, int],
+) -> None:
+    spec = generate(*cell)
+    orbit = spec.start.orbit
+    keep_out = max((r.angle_rad for r in spec.rules if isinstance(r, SunKeepOut)), default=0.0)
+    for directive in spec.directives:
+        if not isinstance(directive, Point) or directive.target == "sun":
+            continue
+        due = np.array([directive.closes_s])
+        direction = target_directions(spec.target(directive.target), orbit, due)[0]
+        nadir = -unit(orbit.state(directive.closes_s)[0])
+        assert angle_between(direction, orbit.sun_hat_N) > keep_out
+        assert angle_between(direction, nadir) > math.asin(EARTH_RADIUS_M / orbit.radius_m) + EARTH_LIMB_RAD
+
+
+@given(cells)
+@settings(max_examples=60, deadline=None)
+def test_direct_turns_are_clear_of_the_sun(
+    cell: tuple[str, int, int],
+) -> None:
+    spec = generate(*("retarget-v0", *cell[1:]))
+    keep_out = next(r.angle_rad for r in spec.rules if isinstance(r, SunKeepOut))
+    points = [d for d in spec.directives if isinstance(d, Point)]
+    for before, after in itertools.pairwise(points):
+        start, end = (
+            target_frame(spec.target(point.target), spec.start.orbit, before.closes_s)
+            for point in (before, after)
+        )
+        assert budget.path_sun_angle(start, end, spec.start.orbit.sun_hat_N) > keep_out
+
+
+def test_from_level_2_up_every_pointing_target_is_drawn_from_a_long_closed_list() -> None:
+    assert len(CATALOGUE) >= 24
+    named = {
+        directive.target
+        for family, level, seed in itertools.product(FAMILIES, range(2, 10), range(40))
+        for directive in generate(family, level, seed).directives
+        if isinstance(directive, Point)
+    }
+    assert named == set(CATALOGUE)
+
+
+def test_levels_get_harder() -> None:
+    demands = [[row.demanding for row in module.LEVELS] for module in (detumble, retarget)]
+    slacks = [[-row.slack_s for row in module.LEVELS] for module in (detumble, retarget)]
+    for column in (*demands, *slacks):
+        assert column == sorted(column)
+
+
+def test_every_mission_keeps_a_reserve_below_its_budget() -> None:
+    for family, level in itertools.product(FAMILIES, LEVELS):
+        spec = generate(family, level, 0)
+        reserve = next(r.propellant_kg for r in spec.rules if isinstance(r, Reserve))
+        assert 0 < reserve < spec.start.propellant_kg
+
+
+@pytest.mark.parametrize(
+    ("family", "level", "seed", "words"),
+    [
+        ("retarget", 0, 0, "did you mean retarget-v0"),
+        ("retarget-v0", 10, 0, "expected 0 to 9"),
+        ("retarget-v0", -1, 0, "expected 0 to 9"),
+        ("retarget-v0", 0, -1, "expected 0 or more"),
+    ],
+)
+def test_a_mission_that_does_not_exist_is_a_clear_error(
+    family: str, level: int, seed: int, words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        generate(family, level, seed)
+
+
+def test_a_directive_at_an_unknown_target_is_refused() -> None:
+    spec = generate("retarget-v0", 0, 0)
+    fields = spec.model_dump() | {"targets": [("nadir", {"kind": "nadir"})]}
+    with pytest.raises(ValueError, match="directive names"):
+        MissionSpec.model_validate(fields)
+
+
+def test_prompt_and_budget_state_the_same_costs() -> None:
+    for rate, cost in SLEW_COSTS.items():
+        assert budget.SLEW_TIME_S[rate] == (cost.time_base_s, cost.time_per_deg_s)
+        assert budget.SLEW_GAS_G[rate] == (cost.gas_base_g, cost.gas_per_deg_g)
+        assert budget.SLEW_GAS_SD_G[rate] == cost.gas_sd_g
+        assert cost.time_sd_s == budget.SLEW_TIME_SD_S

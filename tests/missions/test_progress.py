@@ -1,0 +1,162 @@
+"""Progress and outcome are pure functions of a history."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from orbital_ops_env.missions.catalog import generate
+from orbital_ops_env.missions.mission import MissionSpec, Point, RateCap, Reserve
+from orbital_ops_env.sim.frames import dcm_from_mrp, mrp_from_dcm, mrp_from_ep
+from orbital_ops_env.sim.state import Track, target_frame
+
+SPEC = generate("retarget-v0", 2, 11)
+
+
+def track(spec: MissionSpec, target: str, start: float, end: float, gas_kg: float = 0.01) -> Track:
+    """A history that points exactly at a target, at rest."""
+    t = np.arange(start, end + 1.0)
+    sigma = [mrp_from_dcm(target_frame(spec.target(target), spec.start.orbit, s)) for s in t]
+    zeros = np.zeros(len(t))
+    return Track(t, np.array(sigma), np.zeros((len(t), 3)), zeros + gas_kg, zeros)
+
+
+def test_pointing_at_each_target_for_its_dwell_succeeds() -> None:
+    progress, now = SPEC.begin(), 0.0
+    for directive in SPEC.directives:
+        end = now + directive.dwell_s + 1
+        progress = SPEC.advance(progress, track(SPEC, directive.target, now, end))
+        now = end
+    assert SPEC.succeeded(progress)
+    assert SPEC.outcome(progress, turns_used=2) == "succeeded"
+    assert SPEC.completion(progress) == 1.0
+    assert progress.t <= now
+
+
+def test_directives_count_in_order_only() -> None:
+    last = SPEC.directives[-1]
+    progress = SPEC.advance(SPEC.begin(), track(SPEC, last.target, 0, 200))
+    assert progress.done == 0
+
+
+def test_a_dwell_must_be_unbroken() -> None:
+    first = SPEC.directives[0]
+    half = first.dwell_s - 2
+    progress = SPEC.advance(SPEC.begin(), track(SPEC, first.target, 0, half))
+    away = track(SPEC, SPEC.directives[1].target, half, half + 2)
+    progress = SPEC.advance(progress, away)
+    progress = SPEC.advance(progress, track(SPEC, first.target, half + 2, 2 * half))
+    assert progress.done == 0
+    assert progress.dwelt == half
+
+
+def test_nothing_counts_before_the_window_opens() -> None:
+    first = SPEC.directives[0].model_copy(update={"opens_s": 100.0})
+    spec = SPEC.model_copy(update={"directives": (first, *SPEC.directives[1:])})
+    progress = spec.advance(spec.begin(), track(spec, first.target, 0, 99))
+    assert progress.dwelt == 0
+    progress = spec.advance(progress, track(spec, first.target, 99, 101 + first.dwell_s))
+    assert progress.done == 1
+
+
+def test_a_window_that_closes_first_fails_the_mission() -> None:
+    first = SPEC.directives[0]
+    progress = SPEC.advance(SPEC.begin(), track(SPEC, "nadir", 0, first.closes_s))
+    assert SPEC.outcome(progress, turns_used=1) == "failed"
+    assert progress.t == first.closes_s
+
+
+def test_a_broken_hard_rule_cannot_be_compensated() -> None:
+    reserve = next(r for r in SPEC.rules if isinstance(r, Reserve))
+    broken = track(SPEC, SPEC.directives[0].target, 0, 3, gas_kg=reserve.propellant_kg / 2)
+    progress = SPEC.advance(SPEC.begin(), broken)
+    assert SPEC.outcome(progress, turns_used=1) == "failed"
+    assert SPEC.completion(progress) == 0.0
+    later = SPEC.advance(progress, track(SPEC, SPEC.directives[0].target, 3, 400))
+    assert later == progress
+
+
+def test_looking_at_the_sun_breaks_the_keep_out() -> None:
+    sun_hat = SPEC.start.orbit.sun_hat_N
+    side = np.cross(sun_hat, [0.0, 0.0, 1.0])
+    side /= np.linalg.norm(side)
+    sigma = mrp_from_dcm(np.array([side, np.cross(sun_hat, side), sun_hat]))
+    assert dcm_from_mrp(sigma)[2] == pytest.approx(sun_hat)
+    looking = track(SPEC, "nadir", 0, 2)
+    looking = replace(looking, sigma_BN=np.tile(sigma, (3, 1)))
+    assert SPEC.violated(SPEC.advance(SPEC.begin(), looking))
+
+
+def test_a_broken_soft_rule_does_not_fail_the_mission() -> None:
+    spec = SPEC.model_copy(update={"rules": (RateCap(rate_rad_s=0.01),)})
+    fast = track(spec, spec.directives[0].target, 0, 5)
+    fast = replace(fast, omega_BN_B=fast.omega_BN_B + 0.02)
+    progress = spec.advance(spec.begin(), fast)
+    assert progress.broken == {0}
+    assert spec.outcome(progress, turns_used=1) == "ongoing"
+
+
+def test_turns_and_clock_end_a_mission_that_nothing_else_ends() -> None:
+    progress = SPEC.advance(SPEC.begin(), track(SPEC, "nadir", 0, 2))
+    assert SPEC.outcome(progress, turns_used=SPEC.turns) == "out_of_turns"
+    late = SPEC.model_copy(update={"clock_s": 2.0})
+    assert late.outcome(progress, turns_used=1) == "timed_out"
+
+
+attitudes = st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=6)
+
+
+@given(attitudes, st.data())
+@settings(max_examples=40, deadline=None)
+def test_judging_in_pieces_gives_what_judging_at_once_gives(seeds: list[int], data: st.DataObject) -> None:
+    parts = [random_track(seed, start=20.0 * n) for n, seed in enumerate(seeds)]
+    whole = join(parts)
+    at_once = SPEC.advance(SPEC.begin(), whole)
+    cut = data.draw(st.integers(0, len(whole.t) - 1))
+    first = SPEC.advance(SPEC.begin(), part(whole, 0, cut + 1))
+    assert SPEC.advance(first, part(whole, cut, len(whole.t))) == at_once
+
+
+@given(attitudes)
+@settings(max_examples=40, deadline=None)
+def test_completion_stays_in_bounds_and_is_zero_at_the_start(seeds: list[int]) -> None:
+    progress = SPEC.begin()
+    assert SPEC.completion(progress) == 0.0
+    for n, seed in enumerate(seeds):
+        progress = SPEC.advance(progress, random_track(seed, start=20.0 * n))
+        assert 0.0 <= SPEC.completion(progress) <= 1.0
+
+
+def random_track(seed: int, start: float) -> Track:
+    """Twenty seconds at a random attitude or at the first target, at a random rate."""
+    rng = np.random.default_rng(seed)
+    if rng.random() < 0.5:
+        still = track(SPEC, SPEC.directives[0].target, start, start + 20)
+    else:
+        q = rng.normal(size=4)
+        still = track(SPEC, "nadir", start, start + 20)
+        still = replace(still, sigma_BN=np.tile(mrp_from_ep(q / np.linalg.norm(q)), (21, 1)))
+    return replace(still, omega_BN_B=still.omega_BN_B + rng.normal(scale=0.01, size=3))
+
+
+def join(parts: list[Track]) -> Track:
+    """One history from adjoining ones; a shared row is kept once."""
+    keep = [part(parts[0], 0, len(parts[0].t)), *(part(p, 1, len(p.t)) for p in parts[1:])]
+    return Track(*(np.concatenate([getattr(p, name) for p in keep]) for name in Track.__dataclass_fields__))
+
+
+def part(whole: Track, start: int, end: int) -> Track:
+    """Rows of a history."""
+    return Track(*(getattr(whole, name)[start:end] for name in Track.__dataclass_fields__))
+
+
+@given(st.floats(0, 10), st.floats(0, 10), st.floats(0, 100))
+def test_progress_of_a_directive_is_monotone(first: float, best: float, dwelt: float) -> None:
+    directive = next(d for d in SPEC.directives if isinstance(d, Point))
+    value = directive.progress(first, best, dwelt)
+    assert 0.0 <= value <= 1.0
+    assert directive.progress(first, best / 2, dwelt) >= value
+    assert directive.progress(first, best, dwelt + 1) >= value
+    assert not math.isnan(value)

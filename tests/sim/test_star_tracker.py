@@ -1,0 +1,95 @@
+"""When the star tracker sees: slow enough, away from the Sun and from the Earth."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from orbital_ops_env.commands import Coast
+from orbital_ops_env.sim.frames import Mat3, Vec3, unit
+from orbital_ops_env.sim.plant import Plant
+from orbital_ops_env.sim.state import Orbit
+
+Build = Callable[..., Plant]
+
+
+def with_boresight(boresight_N: Vec3) -> Mat3:
+    """An attitude dcm_BN whose +y axis points there."""
+    x = unit(np.cross(boresight_N, [0.3, 0.5, 0.8]))
+    return np.array([x, boresight_N, np.cross(x, boresight_N)])
+
+
+def away_from(pole_N: Vec3, toward_N: Vec3, angle_deg: float) -> Vec3:
+    """The direction at an angle from one direction, on the side of another."""
+    axis = unit(np.cross(pole_N, toward_N))
+    return Rotation.from_rotvec(math.radians(angle_deg) * axis).apply(unit(pole_N))
+
+
+@pytest.mark.parametrize(("rate_deg_s", "sees"), [(0.0, True), (0.9, True), (1.1, False)])
+@pytest.mark.parametrize("axis", range(3))
+def test_a_tracker_faster_than_a_degree_a_second_is_blind(
+    build: Build, axis: int, rate_deg_s: float, sees: bool
+) -> None:
+    omega = tuple(rate_deg_s * np.eye(3)[axis])
+    assert build(omega_deg_s=omega).snapshot.sensed.tracker_valid is sees
+
+
+@pytest.mark.parametrize(("angle_deg", "sees"), [(10.0, False), (34.0, False), (36.0, True)])
+def test_a_tracker_near_the_sun_is_blind(
+    build: Build, orbit: Orbit, angle_deg: float, sees: bool
+) -> None:
+    zenith = unit(orbit.state(0.0)[0])
+    boresight = away_from(orbit.sun_hat_N, zenith, angle_deg)
+    plant = build(dcm_BN=with_boresight(boresight))
+    assert plant.snapshot.sensed.tracker_valid is sees
+
+
+def test_a_tracker_in_eclipse_does_not_mind_the_sun(build: Build, orbit: Orbit) -> None:
+    dark = replace(orbit, latitude_rad=math.radians(140.0))
+    zenith = unit(dark.state(0.0)[0])
+    boresight = away_from(zenith, orbit.sun_hat_N, 90.0)
+    assert math.degrees(math.acos(boresight @ orbit.sun_hat_N)) < 32.0
+    sensed = build(orbit=dark, dcm_BN=with_boresight(boresight)).snapshot.sensed
+    assert not sensed.sun_B.any()
+    assert sensed.tracker_valid
+
+
+@pytest.mark.parametrize(("angle_deg", "sees"), [(60.0, False), (84.0, False), (86.0, True)])
+def test_a_tracker_near_the_earth_is_blind(
+    build: Build, orbit: Orbit, angle_deg: float, sees: bool
+) -> None:
+    r, v = orbit.state(0.0)
+    boresight = away_from(-r, -np.cross(r, v), angle_deg)
+    plant = build(dcm_BN=with_boresight(boresight))
+    assert plant.snapshot.sensed.tracker_valid is sees
+
+
+def test_a_tracker_that_goes_blind_tells_its_age_and_no_rate(build: Build) -> None:
+    plant = build(omega_deg_s=(0.0, 0.3, 0.0))
+    seeing = plant.execute(Coast(duration_s=30.0)).sensed
+    assert seeing.tracker_age_s == 0.0
+    assert seeing.tracker_rate_rad_s == pytest.approx(math.radians(0.3), rel=0.1)
+    plant._vehicle.tracker.memory.rate_limit = 0.0
+    blind = plant.execute(Coast(duration_s=60.0)).sensed
+    assert not blind.tracker_valid
+    assert blind.tracker_age_s == pytest.approx(60.0)
+    assert blind.tracker_rate_rad_s == 0.0
+    assert blind.innovation_rad == seeing.innovation_rad
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_star_fix_is_off_by_the_noise_of_its_data_sheet(build: Build, seed: int) -> None:
+    vehicle = build(seed=seed)._vehicle
+    off = []
+    for tick in range(1, 201):
+        vehicle.advance(0.5 * tick)
+        fix = vehicle.tracker.stOutMsg.read().qInrtl2Case
+        true = vehicle.hub.scStateOutMsg.read().sigma_BN
+        measured = Rotation.from_quat(fix, scalar_first=True)
+        off.append((measured.inv() * Rotation.from_mrp(true)).as_rotvec())
+    sigma = vehicle.craft.sensors.tracker_noise_rad
+    assert np.std(off, axis=0) == pytest.approx(sigma, rel=0.2)  # 4 sigma of 200 draws
+    assert np.mean(off, axis=0) == pytest.approx(0.0, abs=4 * sigma / math.sqrt(200))
