@@ -15,7 +15,7 @@ from orbital_ops_env.sim.frames import (
     angle_between,
     angles_between,
     ep_from_dcm,
-    matmul,
+    relative,
     rotation_of_ep,
 )
 from orbital_ops_env.sim.state import PAYLOAD_B, SpacecraftConfig
@@ -82,7 +82,7 @@ def detumble(omega_BN_B: Vec3, craft: SpacecraftConfig) -> tuple[float, float]:
 
 def turn_between(start: Mat3, end: Mat3) -> Vec3:
     """[rad] (3,) Rotation vector, in the end frame, of the turn between two attitudes dcm_RN."""
-    return rotation_of_ep(ep_from_dcm(matmul(start, np.ascontiguousarray(end.T))))
+    return rotation_of_ep(ep_from_dcm(relative(start, end)))
 
 
 def path_sun_angle(start: Mat3, end: Mat3, sun_hat_N: Vec3) -> float:

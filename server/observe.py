@@ -23,7 +23,7 @@ from orbital_ops_env.sim.constants import NITROGEN_GAS_CONSTANT
 from orbital_ops_env.sim.frames import (
     angle_between,
     dcm_from_mrp,
-    matmul,
+    relative,
     rotation_angle,
 )
 from orbital_ops_env.sim.state import (
@@ -96,7 +96,7 @@ def _aim(spec: MissionSpec, snapshot: Snapshot, onboard: Progress) -> tuple[floa
     frame = target_frame(target, orbit, snapshot.t)
     axis = attitude[int(np.argmax(pointing_axis(target)))]
     direction = target_directions(target, orbit, np.array([snapshot.t]))[0]
-    turn = rotation_angle(matmul(attitude, np.ascontiguousarray(frame.T)))
+    turn = rotation_angle(relative(attitude, frame))
     return math.degrees(turn), math.degrees(angle_between(axis, direction))
 
 

@@ -22,16 +22,22 @@ from orbital_ops_env.sim.frames import (
     cross,
     dcm_from_ep,
     dcm_from_mrp,
+    ep_from_dcm,
     ep_from_mrp,
     ep_of_rotation,
     ep_product,
+    inverse,
     matmul,
     mrp_from_dcm,
     mrp_from_ep,
     nadir_frame,
+    norm,
     pointing_frame,
+    relative,
     rotate,
+    rotate_back,
     rotation_of_ep,
+    scaled,
     unit,
 )
 from orbital_ops_env.sim.state import Tank, Thrusters
@@ -142,15 +148,14 @@ class StarTracker(_Kernel):
         noise = rng.standard_normal(3)
         q = ep_from_mrp(stateInMsgPayload.sigma_BN.copy())
         boresight = dcm_from_ep(q)[1]
-        w = stateInMsgPayload.omega_BN_B
-        rate = math.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+        rate = norm(stateInMsgPayload.omega_BN_B)
         blinded = angle_between(boresight, memory.sun.copy()) < memory.sun_limit
         if eclipseInMsgPayload.shadowFactor <= 0.0:
             blinded = False
-        nadir = -stateInMsgPayload.r_BN_N.copy()
+        nadir = scaled(-1.0, stateInMsgPayload.r_BN_N)
         valid = rate < memory.rate_limit and not blinded
         valid = valid and angle_between(boresight, nadir) >= memory.nadir_limit
-        measured = ep_product(ep_of_rotation(memory.noise * noise), q)
+        measured = ep_product(ep_of_rotation(scaled(memory.noise, noise)), q)
         for i in range(4):
             stOutMsgPayload.qInrtl2Case[i] = measured[i] if valid else 0.0
 
@@ -172,7 +177,9 @@ class SunSensors(_Kernel):
         memory.count += 1
         noise = rng.standard_normal(3)
         sun_B = rotate(dcm_from_mrp(stateInMsgPayload.sigma_BN.copy()), memory.sun.copy())
-        measured = unit(sun_B + memory.noise * noise)
+        for i in range(3):
+            sun_B[i] += memory.noise * noise[i]
+        measured = unit(sun_B)
         lit = eclipseInMsgPayload.shadowFactor > 0.0
         for i in range(3):
             sunOutMsgPayload.vehSunPntBdy[i] = measured[i] if lit else 0.0
@@ -216,57 +223,78 @@ class Estimator(_Kernel):
     ):
         first = memory.count == 0
         memory.count += 1
-        raw = imuInMsgPayload.AngVelPlatform.copy()
-        rate = raw - memory.bias
-        if first:
-            memory.rate[:] = rate
-        else:
-            mean = 0.5 * (rate + memory.previous)
-            memory.q[:] = ep_product(ep_of_rotation(mean * memory.dt), memory.q.copy())
-            memory.rate[:] = (1 - RATE_FILTER) * memory.rate + RATE_FILTER * rate
-        memory.previous[:] = rate
+        q = memory.q.copy()
+        mean = np.empty(3)
+        for i in range(3):
+            rate = imuInMsgPayload.AngVelPlatform[i] - memory.bias[i]
+            before = rate if first else memory.previous[i]
+            mean[i] = 0.0 if first else 0.5 * (rate + before) * memory.dt
+            memory.rate[i] += (1.0 if first else RATE_FILTER) * (rate - memory.rate[i])
+            memory.previous[i] = rate
+        q = ep_product(ep_of_rotation(mean), q)
         if (memory.count - 1) % TICKS_PER_CONTROL == 0:
             fix = stInMsgPayload.qInrtl2Case.copy()
-            memory.valid = 1 if np.any(fix != 0.0) else 0
-            period = TICKS_PER_CONTROL * memory.dt
+            memory.valid = 1 if _given(fix) else 0
             if memory.valid == 1:
-                inverse = memory.q.copy()
-                inverse[1:] = -inverse[1:]
-                error = rotation_of_ep(ep_product(fix, inverse))
-                size = math.sqrt(error[0] ** 2 + error[1] ** 2 + error[2] ** 2)
-                memory.innovation = size
-                before = memory.last_fix.copy()
-                memory.fix_rate = 0.0
-                if np.any(before != 0.0):
-                    before[1:] = -before[1:]
-                    turn = rotation_of_ep(ep_product(fix, before))
-                    turned = math.sqrt(turn[0] ** 2 + turn[1] ** 2 + turn[2] ** 2)
-                    memory.fix_rate = turned / period
-                if memory.source == STAR_TRACKER:
-                    if size > REACQUIRE_RAD:
-                        memory.q[:] = fix
-                    else:
-                        step = ep_of_rotation(TRACKER_GAIN * error)
-                        memory.q[:] = ep_product(step, memory.q.copy())
-                        if memory.calibrating == 1:
-                            for i in range(3):
-                                b = memory.bias[i] - BIAS_GAIN * error[i]
-                                memory.bias[i] = min(max(b, -BIAS_LIMIT_RAD_S), BIAS_LIMIT_RAD_S)
                 memory.valid_at = CurrentSimNanos / 1e9
-            memory.last_fix[:] = fix
-            sun = sunInMsgPayload.vehSunPntBdy.copy()
-            if memory.source == SUN_SENSORS and np.any(sun != 0.0):
-                expected = rotate(dcm_from_ep(memory.q.copy()), memory.sun.copy())
-                correction = ep_of_rotation(SUN_GAIN * cross(sun, expected))
-                memory.q[:] = ep_product(correction, memory.q.copy())
-        memory.q[:] = memory.q / math.sqrt(
-            memory.q[0] ** 2 + memory.q[1] ** 2 + memory.q[2] ** 2 + memory.q[3] ** 2
-        )
-        sigma = mrp_from_ep(memory.q.copy())
+                moved = rotation_of_ep(ep_product(fix, inverse(memory.last_fix)))
+                known = _given(memory.last_fix)
+                memory.fix_rate = norm(moved) / (TICKS_PER_CONTROL * memory.dt) if known else 0.0
+                error = rotation_of_ep(ep_product(fix, inverse(q)))
+                memory.innovation = norm(error)
+                if memory.source == STAR_TRACKER and memory.innovation > REACQUIRE_RAD:
+                    q = fix
+                elif memory.source == STAR_TRACKER:
+                    q = ep_product(ep_of_rotation(scaled(TRACKER_GAIN, error)), q)
+                    for i in range(3):
+                        bias = memory.bias[i] - BIAS_GAIN * memory.calibrating * error[i]
+                        memory.bias[i] = min(max(bias, -BIAS_LIMIT_RAD_S), BIAS_LIMIT_RAD_S)
+            for i in range(4):
+                memory.last_fix[i] = fix[i]
+            if memory.source == SUN_SENSORS:
+                expected = rotate(dcm_from_ep(q), memory.sun)
+                away = cross(sunInMsgPayload.vehSunPntBdy, expected)
+                q = ep_product(ep_of_rotation(scaled(SUN_GAIN, away)), q)
+        length = math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+        for i in range(4):
+            memory.q[i] = q[i] / length
+        sigma = mrp_from_ep(memory.q)
         for i in range(3):
             navOutMsgPayload.sigma_BN[i] = sigma[i]
             navOutMsgPayload.omega_BN_B[i] = memory.rate[i]
             navOutMsgPayload.vehSunPntBdy[i] = sunInMsgPayload.vehSunPntBdy[i]
+
+
+@register_jitable
+def _given(q):
+    """Whether Euler parameters are a solution; a blind star tracker sends zeros."""
+    return q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] > 0.0
+
+
+@register_jitable
+def _relay_direction(angle, r):
+    """Unit vector from the craft to a geostationary relay at a right ascension [rad]."""
+    to_relay = np.empty(3)
+    to_relay[0] = GEO_RADIUS_M * math.cos(angle) - r[0]
+    to_relay[1] = GEO_RADIUS_M * math.sin(angle) - r[1]
+    to_relay[2] = -r[2]
+    return unit(to_relay)
+
+
+@register_jitable
+def _turn_profile(since, angle, rate, acceleration):
+    """Angle turned [rad], speed [rad/s] and acceleration [rad/s^2] of a trapezoid at a time [s]."""
+    ramp = min(rate / acceleration, math.sqrt(angle / acceleration))
+    peak = acceleration * ramp
+    cruise = angle / peak - ramp if peak > 0 else 0.0
+    if since < ramp:
+        return 0.5 * acceleration * since * since, acceleration * since, acceleration
+    if since < ramp + cruise:
+        return 0.5 * peak * ramp + peak * (since - ramp), peak, 0.0
+    left = 2 * ramp + cruise - since
+    if left > 0:
+        return angle - 0.5 * acceleration * left * left, acceleration * left, -acceleration
+    return angle, 0.0, 0.0
 
 
 class Guidance(_Kernel):
@@ -295,53 +323,34 @@ class Guidance(_Kernel):
         t = CurrentSimNanos / 1e9
         r = stateInMsgPayload.r_BN_N.copy()
         v = stateInMsgPayload.v_BN_N.copy()
-        frame = np.zeros((3, 3))
-        later = np.zeros((3, 3))
-        frame[:] = memory.frame
-        later[:] = memory.frame
+        frame = memory.frame.copy()
+        later = memory.frame.copy()
         if memory.follow != FIXED:
-            r3 = (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]) ** 1.5
-            v1 = v - MU_EARTH / r3 * r
-            r1 = r + 0.5 * (v + v1)
+            pull = MU_EARTH / norm(r) ** 3
+            r1, v1 = np.empty(3), np.empty(3)
+            for i in range(3):
+                v1[i] = v[i] - pull * r[i]
+                r1[i] = r[i] + 0.5 * (v[i] + v1[i])
             if memory.follow == NADIR:
-                frame[:] = nadir_frame(r, v)
-                later[:] = nadir_frame(r1, v1)
+                frame = nadir_frame(r, v)
+                later = nadir_frame(r1, v1)
             else:
-                a = memory.relay_angle + EARTH_RATE_RAD_S * t
-                b = a + EARTH_RATE_RAD_S
-                now = GEO_RADIUS_M * np.array([math.cos(a), math.sin(a), 0.0])
-                then = GEO_RADIUS_M * np.array([math.cos(b), math.sin(b), 0.0])
-                frame[:] = pointing_frame(unit(now - r), memory.sun.copy())
-                later[:] = pointing_frame(unit(then - r1), memory.sun.copy())
-        drift = matmul(later, np.ascontiguousarray(frame.T))
-        omega_F = 0.5 * np.array(
-            [drift[1, 2] - drift[2, 1], drift[2, 0] - drift[0, 2], drift[0, 1] - drift[1, 0]]
+                angle = memory.relay_angle + EARTH_RATE_RAD_S * t
+                frame = pointing_frame(_relay_direction(angle, r), memory.sun)
+                ahead = _relay_direction(angle + EARTH_RATE_RAD_S, r1)
+                later = pointing_frame(ahead, memory.sun)
+        drift = rotation_of_ep(ep_from_dcm(relative(later, frame)))
+        turned, speed, push = _turn_profile(
+            t - memory.start, memory.angle, memory.rate, memory.acceleration
         )
-        since = t - memory.start
-        ramp = min(memory.rate / memory.acceleration, math.sqrt(memory.angle / memory.acceleration))
-        peak = memory.acceleration * ramp
-        cruise = memory.angle / peak - ramp if peak > 0 else 0.0
-        turned, speed, push = memory.angle, 0.0, 0.0
-        if since < ramp:
-            turned = 0.5 * memory.acceleration * since * since
-            speed, push = memory.acceleration * since, memory.acceleration
-        elif since < ramp + cruise:
-            turned = 0.5 * peak * ramp + peak * (since - ramp)
-            speed = peak
-        elif since < 2 * ramp + cruise:
-            left = 2 * ramp + cruise - since
-            turned = memory.angle - 0.5 * memory.acceleration * left * left
-            speed, push = memory.acceleration * left, -memory.acceleration
-        axis = memory.axis.copy()
-        remaining = dcm_from_ep(ep_of_rotation((memory.angle - turned) * axis))
+        remaining = dcm_from_ep(ep_of_rotation(scaled(memory.angle - turned, memory.axis)))
         sigma = mrp_from_dcm(matmul(remaining, frame))
-        back = np.ascontiguousarray(frame.T)
-        omega_N = rotate(back, omega_F - speed * axis)
-        domega_N = rotate(back, -push * axis)
+        omega_N = rotate_back(frame, drift)
+        axis_N = rotate_back(frame, memory.axis)
         for i in range(3):
             refOutMsgPayload.sigma_RN[i] = sigma[i]
-            refOutMsgPayload.omega_RN_N[i] = omega_N[i]
-            refOutMsgPayload.domega_RN_N[i] = domega_N[i]
+            refOutMsgPayload.omega_RN_N[i] = omega_N[i] - speed * axis_N[i]
+            refOutMsgPayload.domega_RN_N[i] = -push * axis_N[i]
 
 
 @register_jitable
@@ -386,17 +395,20 @@ class ValveDriver(_Kernel):
     def UpdateStateImpl(
         requestInMsgPayload, tankInMsgPayload, imuInMsgPayload, valveOutMsgPayload, memory
     ):
-        rate = imuInMsgPayload.AngVelPlatform - memory.bias
+        rate, mid, stored = np.empty(3), np.empty(3), np.empty(3)
+        for i in range(3):
+            rate[i] = imuInMsgPayload.AngVelPlatform[i] - memory.bias[i]
+            mid[i] = 0.5 * (rate[i] + memory.rate[i])
+            stored[i] = memory.inertia[i] * mid[i]
         if memory.count > 0:
-            mid = 0.5 * (rate + memory.rate)
-            stored = memory.inertia * mid
             gyroscopic = cross(mid, stored)
             for i in range(3):
                 impulse = memory.torque * memory.dt * (memory.last[2 * i] - memory.last[2 * i + 1])
                 drift = gyroscopic[i] * TICKS_PER_CONTROL * memory.dt
                 expected = (impulse - drift) / memory.inertia[i]
                 memory.surplus[i] += rate[i] - memory.rate[i] - expected
-        memory.rate[:] = rate
+        for i in range(3):
+            memory.rate[i] = rate[i]
         memory.count += 1
         fed = tankInMsgPayload.fuelMass > memory.unusable
         for unit_number in range(12):
@@ -462,7 +474,6 @@ class Recorder(_Kernel):
         row = memory.row
         row[0] = CurrentSimNanos / 1e9
         error = rotation_of_ep(ep_from_mrp(guidInMsgPayload.sigma_BR.copy()))
-        spin = guidInMsgPayload.omega_BR_B
         for i in range(3):
             row[1 + i] = stateInMsgPayload.sigma_BN[i]
             row[4 + i] = stateInMsgPayload.omega_BN_B[i]
@@ -470,8 +481,8 @@ class Recorder(_Kernel):
             row[11 + i] = navInMsgPayload.omega_BN_B[i]
             row[21 + i] = navInMsgPayload.vehSunPntBdy[i]
         row[7] = max(tankInMsgPayload.fuelMass - memory.unusable, 0.0)
-        row[14] = math.sqrt(error[0] ** 2 + error[1] ** 2 + error[2] ** 2)
-        row[15] = math.sqrt(spin[0] ** 2 + spin[1] ** 2 + spin[2] ** 2)
+        row[14] = norm(error)
+        row[15] = norm(guidInMsgPayload.omega_BR_B)
         row[17] = batteryInMsgPayload.storageLevel / batteryInMsgPayload.storageCapacity
         row[18] = panelInMsgPayload.netPower
         row[19] = lit

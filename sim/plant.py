@@ -25,7 +25,7 @@ from orbital_ops_env.sim.frames import (
     ep_from_mrp,
     ep_of_rotation,
     ep_product,
-    matmul,
+    relative,
     mrp_from_ep,
     rotation_of_ep,
 )
@@ -396,14 +396,14 @@ class Plant:
 
     def _angle_to(self, target: Target) -> float:
         frame = target_frame(target, self._orbit, self.t)
-        turn = rotation_of_ep(ep_from_dcm(matmul(self._estimated_dcm(), frame.T)))
+        turn = rotation_of_ep(ep_from_dcm(relative(self._estimated_dcm(), frame)))
         return float(np.linalg.norm(turn))
 
     def _turn_to(self, target: Target, rate_rad_s: float) -> float:
         """Start a rate-limited eigenaxis turn onto a target's frame; returns its duration [s]."""
         guidance = self._vehicle.guidance.memory
         frame = target_frame(target, self._orbit, self.t)
-        turn = rotation_of_ep(ep_from_dcm(matmul(self._estimated_dcm(), frame.T)))
+        turn = rotation_of_ep(ep_from_dcm(relative(self._estimated_dcm(), frame)))
         angle = float(np.linalg.norm(turn))
         axis = turn / angle if angle > 0 else np.array([1.0, 0.0, 0.0])
         inertia = float(np.linalg.norm(np.array(self.craft.inertia_kg_m2) * axis))
