@@ -271,7 +271,10 @@ def encode(command: BaseModel) -> str:
 def _read(reply: str) -> tuple[Telecommand | Unreadable, str]:
     unreadable = Unreadable(text=printable(reply))
     if not (reply.startswith("{") and reply.endswith("}")):
-        return unreadable, 'expected exactly one JSON object, as {"command":"coast","duration_s":60}'
+        return (
+            unreadable,
+            'expected exactly one JSON object, as {"command":"coast","duration_s":60}',
+        )
     try:
         fields = json.loads(reply, object_pairs_hook=_unique, parse_constant=_refuse_constant)
         return _TELECOMMAND.validate_python(fields), ""
@@ -305,4 +308,3 @@ def _refuse_constant(name: str) -> Any:
 def spin_axis(axis: str) -> tuple[int, int]:
     """(axis index 0..2, sign +1 or -1) of a `Fire.axis`."""
     return "xyz".index(axis[1]), 1 if axis[0] == "+" else -1
-

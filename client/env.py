@@ -56,9 +56,7 @@ class OrbitalOpsEnv(EnvClient[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOp
         self._started = True
         return result
 
-    async def _step_async(
-        self, action: OrbitalOpsAction, **kwargs: Any
-    ) -> StepResult[OrbitalOpsObservation]:
+    async def _step_async(self, action: OrbitalOpsAction, **kwargs: Any) -> StepResult[OrbitalOpsObservation]:
         try:
             return await super()._step_async(action, **kwargs)
         except RuntimeError as error:

@@ -49,9 +49,7 @@ NO_VALUE: Final = "-"
 _HEAD = re.compile(r"t=(\d+) left=(-?\d+) D(\d+) (\w+)(?: \((.*)\))?$")
 _MISSION = re.compile(r"MISSION (\S+) level (\d+): (\d+) turns, clock (\d+), gas (\S+)")
 _RATE = re.compile(r"D\d+ rate under (\S+) for (\d+), window (\d+)-(\d+)")
-_POINT = re.compile(
-    r"D\d+ point (\S+) within (\S+) for (\d+), window (\d+)-(\d+)(?:, turn (\d+))?"
-)
+_POINT = re.compile(r"D\d+ point (\S+) within (\S+) for (\d+), window (\d+)-(\d+)(?:, turn (\d+))?")
 _RULES: Final = {
     "sun_keep_out": "payload to Sun over {limit}",
     "reserve": "gas over {limit}",
@@ -136,7 +134,10 @@ def _round_brief(brief: Brief) -> Brief:
         rule.model_copy(update={"limit": _rounded(rule.limit, 2), "from_s": _rounded(rule.from_s, 0)})
         for rule in brief.rules
     )
-    rounded = {"clock_s": _rounded(brief.clock_s, 0), "propellant_g": _rounded(brief.propellant_g, 2)}
+    rounded = {
+        "clock_s": _rounded(brief.clock_s, 0),
+        "propellant_g": _rounded(brief.propellant_g, 2),
+    }
     return brief.model_copy(update={**rounded, "directives": directives, "rules": rules})
 
 
@@ -179,20 +180,18 @@ def _parse_brief(lines: list[str]) -> Brief:
 
 def _parse_directive(line: str) -> DirectiveBrief:
     if rate := _RATE.fullmatch(line):
-        limit, *window = rate.groups()
-        return DirectiveBrief(kind="rate", rate_deg_s=float(limit), **_window(*window))
+        limit, dwell, opens, closes = (float(number) for number in rate.groups())
+        return DirectiveBrief(kind="rate", rate_deg_s=limit, dwell_s=dwell, opens_s=opens, closes_s=closes)
     target, tolerance, dwell, opens, closes, turn = _matched(_POINT, line).groups()
     return DirectiveBrief(
         kind="point",
         target=target,
         tolerance_deg=float(tolerance),
+        dwell_s=float(dwell),
+        opens_s=float(opens),
+        closes_s=float(closes),
         turn_deg=None if turn is None else float(turn),
-        **_window(dwell, opens, closes),
     )
-
-
-def _window(dwell: str, opens: str, closes: str) -> dict[str, float]:
-    return {"dwell_s": float(dwell), "opens_s": float(opens), "closes_s": float(closes)}
 
 
 def _parse_rule(line: str) -> RuleBrief:
@@ -209,9 +208,7 @@ def _parse_rule(line: str) -> RuleBrief:
 
 
 def _round_telemetry(telemetry: Telemetry) -> Telemetry:
-    numbers = {
-        field: _rounded(getattr(telemetry, field), decimals) for field, decimals in NUMBERS.values()
-    }
+    numbers = {field: _rounded(getattr(telemetry, field), decimals) for field, decimals in NUMBERS.values()}
     check = {key: _rounded(value, CHECK_DECIMALS) for key, value in telemetry.check.items()}
     others = {
         "time_s": _rounded(telemetry.time_s, 0),

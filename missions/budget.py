@@ -20,7 +20,12 @@ from orbital_ops_env.sim.frames import (
 )
 from orbital_ops_env.sim.state import PAYLOAD_B, SpacecraftConfig
 
-SLEW_GAS_G: Final = {0.2: (0.23, 0.0022), 0.5: (0.52, 0.0013), 1.0: (1.11, 0.0), 2.0: (1.82, 0.0018)}
+SLEW_GAS_G: Final = {
+    0.2: (0.23, 0.0022),
+    0.5: (0.52, 0.0013),
+    1.0: (1.11, 0.0),
+    2.0: (1.82, 0.0018),
+}
 """[g, g/deg] by rate [deg/s]: a slew of n degrees costs a + b n."""
 SLEW_GAS_SD_G: Final = {0.2: 0.10, 0.5: 0.11, 1.0: 0.12, 2.0: 0.21}
 """[g] 1 sigma about it."""
@@ -66,8 +71,7 @@ def detumble(omega_BN_B: Vec3, craft: SpacecraftConfig) -> tuple[float, float]:
     fired_s = elapsed_s = 0.0
     while max(abs(rate) for rate in w) > STOPPED_RAD_S:
         drift = [
-            (inertia[(i + 1) % 3] - inertia[(i + 2) % 3]) * w[(i + 1) % 3] * w[(i + 2) % 3]
-            for i in range(3)
+            (inertia[(i + 1) % 3] - inertia[(i + 2) % 3]) * w[(i + 1) % 3] * w[(i + 2) % 3] for i in range(3)
         ]
         fastest = max(abs(rate) for rate in w)
         for i in range(3):

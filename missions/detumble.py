@@ -20,10 +20,10 @@ from typing import Final
 import numpy as np
 
 from orbital_ops_env.missions.budget import (
+    DETUMBLE_SD,
     HOLD_G_S,
     SLEW_GAS_SD_G,
     SLEW_TIME_SD_S,
-    DETUMBLE_SD,
     detumble,
     slew_gas_g,
     slew_time_s,
@@ -39,7 +39,7 @@ from orbital_ops_env.missions.mission import (
     Reserve,
 )
 from orbital_ops_env.missions.targets import CATALOGUE, named, tracker_sees, visible
-from orbital_ops_env.sim.frames import mrp_from_ep, unit
+from orbital_ops_env.sim.frames import mrp_from_ep, triple, unit
 from orbital_ops_env.sim.state import Orbit, SpacecraftConfig, Start, Sun, Target, target_frame
 
 FAMILY: Final = "detumble-v0"
@@ -173,8 +173,8 @@ def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec |
         seed=seed,
         start=Start(
             orbit=orbit,
-            sigma_BN=tuple(float(s) for s in mrp_from_ep(quaternion / np.linalg.norm(quaternion))),
-            omega_BN_B=tuple(float(w) for w in omega),
+            sigma_BN=triple(mrp_from_ep(quaternion / np.linalg.norm(quaternion))),
+            omega_BN_B=triple(omega),
             propellant_kg=round(gas_g * 1e-3, 5),
             attitude_known=False,
         ),

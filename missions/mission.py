@@ -236,7 +236,12 @@ class MissionSpec(_Frozen):
         dwelt = max(progress.dwelt, progress.t - since) if holds else progress.dwelt
         if dwelt >= directive.dwell_s:
             return replace(
-                progress, done=progress.done + 1, first=math.inf, best=math.inf, dwelt=0.0, since=math.inf
+                progress,
+                done=progress.done + 1,
+                first=math.inf,
+                best=math.inf,
+                dwelt=0.0,
+                since=math.inf,
             )
         best = min(progress.best, error)
         return replace(progress, first=first, best=best, dwelt=dwelt, since=since)

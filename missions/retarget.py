@@ -27,9 +27,16 @@ from orbital_ops_env.missions.budget import (
     slew_time_s,
     turn_between,
 )
-from orbital_ops_env.missions.mission import FlightRule, MissionSpec, Point, RateCap, Reserve, SunKeepOut
+from orbital_ops_env.missions.mission import (
+    FlightRule,
+    MissionSpec,
+    Point,
+    RateCap,
+    Reserve,
+    SunKeepOut,
+)
 from orbital_ops_env.missions.targets import CATALOGUE, named, visible
-from orbital_ops_env.sim.frames import Mat3, mrp_from_dcm
+from orbital_ops_env.sim.frames import Mat3, mrp_from_dcm, triple
 from orbital_ops_env.sim.state import Orbit, Start, target_frame
 
 FAMILY: Final = "retarget-v0"
@@ -187,7 +194,7 @@ class _Plan:
             seed=seed,
             start=Start(
                 orbit=self.orbit,
-                sigma_BN=tuple(float(s) for s in mrp_from_dcm(self.home)),
+                sigma_BN=triple(mrp_from_dcm(self.home)),
                 omega_BN_B=(0.0, 0.0, 0.0),
                 propellant_kg=round(gas_g * 1e-3, 5),
             ),

@@ -83,9 +83,7 @@ EARTH_LIMB_RAD: Final = math.radians(5.0)
 """[rad] a target this near to the Earth's limb counts as hidden."""
 
 
-def visible(
-    name: str, orbit: Orbit, t: float, sun_keep_out: float, spare: float = TRACKER_SPARE_RAD
-) -> bool:
+def visible(name: str, orbit: Orbit, t: float, sun_keep_out: float, spare: float = TRACKER_SPARE_RAD) -> bool:
     """Whether the craft can point at a target with the star tracker seeing.
 
     Args:

@@ -45,9 +45,7 @@ def draw(rng: np.random.Generator, targets: tuple[str, ...]) -> AnyCommand:
         commands.SelectBranch: lambda: {"branch": str(rng.choice(["A", "B"]))},
         commands.IsolateThruster: lambda: {"unit": int(rng.integers(1, 13))},
         commands.CalibrateGyro: lambda: {"duration_s": pick(commands.CALIBRATION_DURATIONS_S)},
-        commands.SelectAttitudeSource: lambda: {
-            "source": str(rng.choice(get_args(commands.AttitudeSource)))
-        },
+        commands.SelectAttitudeSource: lambda: {"source": str(rng.choice(get_args(commands.AttitudeSource)))},
         commands.SafeMode: lambda: {"duration_s": pick(commands.SAFE_MODE_DURATIONS_S)},
         commands.Check: lambda: {"subsystem": str(rng.choice(get_args(commands.Subsystem)))},
         commands.ReportFault: lambda: _report(rng),

@@ -49,9 +49,7 @@ class Reference:
 
     def _slew_rate(self, view: PolicyView) -> float:
         legs = turns_ahead(view)
-        cap = min(
-            (rule.limit for rule in view.brief.rules if rule.kind == "rate_cap"), default=math.inf
-        )
+        cap = min((rule.limit for rule in view.brief.rules if rule.kind == "rate_cap"), default=math.inf)
         menu = [rate for rate in SLEW_RATES_DEG_S if rate <= cap]
         plans = itertools.product(menu, repeat=len(legs))
         return max(plans, key=lambda rates: appraise(view, legs, rates))[0]
@@ -61,7 +59,7 @@ def turns_ahead(view: PolicyView) -> list[Leg]:
     """The turns to the current and all later pointing directives."""
     now = current(view)
     ahead = view.brief.directives[view.telemetry.directive - 1 :]
-    legs = []
+    legs: list[Leg] = []
     for directive in ahead:
         if directive.kind != "point":
             continue
@@ -74,9 +72,7 @@ def _leg(directive: DirectiveBrief, angle_deg: float) -> Leg:
     return Leg(angle_deg, directive.opens_s, directive.closes_s, directive.dwell_s)
 
 
-def appraise(
-    view: PolicyView, legs: list[Leg], rates: tuple[float, ...]
-) -> tuple[float, float]:
+def appraise(view: PolicyView, legs: list[Leg], rates: tuple[float, ...]) -> tuple[float, float]:
     """(spare of the tightest constraint [sigma], capped at `ENOUGH`; gas and time left, as scored)."""
     brief, time = view.brief, view.telemetry.time_s
     reserve = sum(rule.limit for rule in brief.rules if rule.kind == "reserve")

@@ -16,6 +16,9 @@ from openenv.core.rubrics import Rubric
 from orbital_ops_env.rewards import terms
 from orbital_ops_env.rewards.terms import Standing
 
+SUM_TOLERANCE = 1e-9
+"""[-] rounding allowed in the sum of the weights."""
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -29,7 +32,7 @@ class Weights:
 
     def __post_init__(self) -> None:
         values = [getattr(self, field.name) for field in fields(self)]
-        if min(values) < 0 or abs(sum(values) - 1) > 1e-9:
+        if min(values) < 0 or abs(sum(values) - 1) > SUM_TOLERANCE:
             raise ValueError(f"weights must be at least 0 and sum to 1, got {self}")
 
 
@@ -63,6 +66,12 @@ class MissionRubric(Rubric):
         self.value = 0.0
         """[-] V: the formula's value so far, in [0, 1]."""
 
+    def pay(self, action: Any, standing: Standing) -> float:
+        """The step reward of a command; calling the rubric does the same, but may also be async."""
+        reward = self(action, standing)
+        assert isinstance(reward, float)
+        return reward
+
     def forward(self, action: Any, observation: Any) -> float:
         """The step reward V_t - V_(t-1) at a `Standing`."""
         before, self.value = self.value, self._value(action, observation)
@@ -72,9 +81,7 @@ class MissionRubric(Rubric):
         w = self.weights
         scores = {name: float(term(action, standing)) for name, term in self.named_children()}  # type: ignore[arg-type]
         extras = (
-            w.efficiency * scores["efficiency"]
-            + w.safety * scores["safety"]
-            + w.format * scores["format"]
+            w.efficiency * scores["efficiency"] + w.safety * scores["safety"] + w.format * scores["format"]
         )
         earned = w.objective * scores["objective"] + w.process * scores["process"]
         return earned + scores["objective"] * extras

@@ -3,7 +3,7 @@
 import os
 
 import uvicorn
-from openenv.core.env_server import create_app
+from openenv.core.env_server import create_app  # pyright: ignore[reportUnknownVariableType]
 
 from orbital_ops_env.models import OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState
 from orbital_ops_env.server.environment import OrbitalOpsEnvironment
@@ -25,7 +25,7 @@ app = create_app(
 
 def main() -> None:
     """Serve on HOST:PORT, 0.0.0.0:8000 if they are not set."""
-    host, port = os.environ.get("HOST", "0.0.0.0"), int(os.environ.get("PORT", "8000"))  # noqa: S104
+    host, port = os.environ.get("HOST", "0.0.0.0"), int(os.environ.get("PORT", "8000"))
     uvicorn.run(app, host=host, port=port)
 
 

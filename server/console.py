@@ -61,19 +61,17 @@ _LOGS: Final[WeakKeyDictionary[Episode, dict[int, tuple[PolicyView, str]]]] = We
 """What a policy has read of a running episode, by turns left: a text depends on the one before."""
 
 
-def page(episode: Episode | None, raw: dict[str, Any]) -> str | None:
-    """An observation, as the framework hands it over, in HTML, escaped; None without an episode."""
-    if episode is None:
-        return None
+def page(episode: Episode, raw: dict[str, Any]) -> str:
+    """An observation of an episode, as the framework hands it over, in HTML, all texts escaped."""
     seen, known = _read(episode, raw)
     top, over = (_next(known), "") if seen.outcome == "ongoing" else (_end(seen), "over")
     body = top + _mission(episode, seen, known) + _gauges(known) + _texts(episode, seen, known)
     return f'{STYLE}<div class="oo {over}">{body}<small>{escape(HELP)}</small></div>'
 
 
-def buttons(episode: Episode | None, raw: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def buttons(episode: Episode, raw: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Ready-made commands that suit the moment, as (label, action); none after the end."""
-    if episode is None or episode.outcome != "ongoing":
+    if episode.outcome != "ongoing":
         return []
     _, known = _read(episode, raw)
     offers = (*_aimed(episode, known), *_general(known))
@@ -220,9 +218,12 @@ def _aimed(episode: Episode, known: PolicyView) -> Iterator[tuple[str, commands.
             yield label, commands.Detumble(rate_deg_s=rate)
         return
     if goal and goal.target and on_target(known, goal):
+        spare = known.telemetry.propellant_g - _limit(known, "reserve", 0.0)
         for time in sorted(commands.DURATIONS_S, key=lambda d: (d < hold_s(known, goal), d)):
             hold = commands.Hold(target=goal.target, deadband_deg=DEADBAND_DEG, duration_s=time)
-            yield f"Hold {goal.target} {time:g} s: about {budget.HOLD_G_S * time:.2f} g", hold
+            gas = budget.HOLD_G_S * time
+            note = " (into the reserve)" if gas > spare else ""
+            yield f"Hold {goal.target} {time:g} s: about {gas:.2f} g{note}", hold
     route = [goal.target] if goal and goal.target else []
     for name in (*route, *(n for n in known.brief.targets if n not in route)):
         for rate in commands.SLEW_RATES_DEG_S if name in route else commands.SLEW_RATES_DEG_S[1:2]:

@@ -20,9 +20,7 @@ from orbital_ops_env.server import console
 from orbital_ops_env.server.episode import Episode
 
 
-class OrbitalOpsEnvironment(
-    Environment[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState]
-):
+class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState]):
     """A small satellite on thrusters, flown on Basilisk; the agent is its flight controller."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
@@ -97,11 +95,11 @@ class OrbitalOpsEnvironment(
 
     def render_web(self, observation: dict[str, Any]) -> str | None:
         """The console page: brief, gauges, telemetry text and, after the end, the score."""
-        return console.page(self._episode, observation)
+        return console.page(self._episode, observation) if self._episode else None
 
     def web_actions(self, observation: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         """Ready-made commands for the console."""
-        return console.buttons(self._episode, observation)
+        return console.buttons(self._episode, observation) if self._episode else []
 
 
 def _validated(options: dict[str, Any]) -> ResetOptions:

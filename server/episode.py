@@ -54,7 +54,7 @@ class Episode:
         self._onboard = self.spec.advance(self._onboard, snapshot.estimate)
         self._readable += not isinstance(command, Unreadable)
         self._wrong_reports += isinstance(command, ReportFault) and snapshot.reason != "refused"
-        reward = float(self.rubric(command, self._standing()))
+        reward = self.rubric.pay(command, self._standing())
         self.outcome = self.spec.outcome(self._true, self.turns)
         if isinstance(command, EndMission) and self.outcome in ("ongoing", "out_of_turns"):
             self.outcome = "ended"

@@ -41,7 +41,11 @@ PASCAL_PER_BAR = 1e5
 
 
 def observe(
-    spec: MissionSpec, snapshot: Snapshot, onboard: Progress, turns_used: int, command: AnyCommand | None
+    spec: MissionSpec,
+    snapshot: Snapshot,
+    onboard: Progress,
+    turns_used: int,
+    command: AnyCommand | None,
 ) -> Telemetry:
     """The telemetry of a snapshot.
 
@@ -145,19 +149,17 @@ def brief(spec: MissionSpec) -> Brief:
 
 
 def _directive_brief(directive: ReduceRate | Point) -> DirectiveBrief:
-    window = {
-        "dwell_s": directive.dwell_s,
-        "opens_s": directive.opens_s,
-        "closes_s": directive.closes_s,
-    }
-    if isinstance(directive, ReduceRate):
-        return DirectiveBrief(kind="rate", rate_deg_s=math.degrees(directive.rate_rad_s), **window)
+    point = directive if isinstance(directive, Point) else None
+    rate = directive if isinstance(directive, ReduceRate) else None
     return DirectiveBrief(
-        kind="point",
-        target=directive.target,
-        tolerance_deg=math.degrees(directive.tolerance_rad),
-        turn_deg=math.degrees(directive.turn_rad) if directive.turn_rad else None,
-        **window,
+        kind=directive.kind,
+        target=point and point.target,
+        rate_deg_s=rate and math.degrees(rate.rate_rad_s),
+        tolerance_deg=point and math.degrees(point.tolerance_rad),
+        dwell_s=directive.dwell_s,
+        opens_s=directive.opens_s,
+        closes_s=directive.closes_s,
+        turn_deg=math.degrees(point.turn_rad) if point and point.turn_rad else None,
     )
 
 

@@ -18,6 +18,11 @@ Mat3 = NDArray[np.float64]
 EulerParameters = NDArray[np.float64]
 """(4,) Euler parameters, scalar first."""
 
+SMALL_RAD = 1e-4
+"""[rad] below it sin(x/2)/x is taken from its series, exact to 1e-18."""
+TINY = 1e-9
+"""[-] below it asin(x)/x is 1."""
+
 
 @register_jitable
 def scaled(factor: float, v: Vec3) -> Vec3:
@@ -205,7 +210,7 @@ def ep_of_rotation(theta: Vec3) -> EulerParameters:
     angle = math.sqrt(theta[0] * theta[0] + theta[1] * theta[1] + theta[2] * theta[2])
     q = np.empty(4)
     q[0] = math.cos(angle / 2)
-    scale = 0.5 - angle * angle / 48 if angle < 1e-4 else math.sin(angle / 2) / angle
+    scale = 0.5 - angle * angle / 48 if angle < SMALL_RAD else math.sin(angle / 2) / angle
     for i in range(3):
         q[i + 1] = scale * theta[i]
     return q
@@ -216,7 +221,7 @@ def rotation_of_ep(q: EulerParameters) -> Vec3:
     """[rad] (3,) Rotation vector of Euler parameters, angle in [0, pi]."""
     sign = -1.0 if q[0] < 0 else 1.0
     sine = math.sqrt(q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
-    scale = 2.0 if sine < 1e-9 else 2 * math.atan2(sine, sign * q[0]) / sine
+    scale = 2.0 if sine < TINY else 2 * math.atan2(sine, sign * q[0]) / sine
     return scaled(sign * scale, q[1:])
 
 
@@ -236,18 +241,14 @@ def sun_direction(ecliptic_longitude: float, obliquity: float) -> Vec3:
         obliquity: [rad] obliquity of the ecliptic.
     """
     s = math.sin(ecliptic_longitude)
-    return np.array(
-        [math.cos(ecliptic_longitude), s * math.cos(obliquity), s * math.sin(obliquity)]
-    )
+    return np.array([math.cos(ecliptic_longitude), s * math.cos(obliquity), s * math.sin(obliquity)])
 
 
 @register_jitable
 def celestial_direction(right_ascension: float, declination: float) -> Vec3:
     """Unit vector in N of a right ascension and a declination [rad]."""
     c = math.cos(declination)
-    return np.array(
-        [c * math.cos(right_ascension), c * math.sin(right_ascension), math.sin(declination)]
-    )
+    return np.array([c * math.cos(right_ascension), c * math.sin(right_ascension), math.sin(declination)])
 
 
 @register_jitable
@@ -332,3 +333,8 @@ def angles_between(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np
     """[rad] (n,) Angles between the rows of two (n, 3) arrays, in [0, pi]."""
     sine = np.linalg.norm(np.cross(a, b), axis=1)
     return np.arctan2(sine, np.sum(a * b, axis=1))
+
+
+def triple(v: Vec3) -> tuple[float, float, float]:
+    """The components of a vector as plain floats."""
+    return float(v[0]), float(v[1]), float(v[2])

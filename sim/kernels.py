@@ -340,9 +340,7 @@ class Guidance(_Kernel):
                 ahead = _relay_direction(angle + EARTH_RATE_RAD_S, r1)
                 later = pointing_frame(ahead, memory.sun)
         drift = rotation_of_ep(ep_from_dcm(relative(later, frame)))
-        turned, speed, push = _turn_profile(
-            t - memory.start, memory.angle, memory.rate, memory.acceleration
-        )
+        turned, speed, push = _turn_profile(t - memory.start, memory.angle, memory.rate, memory.acceleration)
         remaining = dcm_from_ep(ep_of_rotation(scaled(memory.angle - turned, memory.axis)))
         sigma = mrp_from_dcm(matmul(remaining, frame))
         omega_N = rotate_back(frame, drift)
@@ -392,9 +390,7 @@ class ValveDriver(_Kernel):
         self.memory.surplus = np.zeros(3)
 
     @staticmethod
-    def UpdateStateImpl(
-        requestInMsgPayload, tankInMsgPayload, imuInMsgPayload, valveOutMsgPayload, memory
-    ):
+    def UpdateStateImpl(requestInMsgPayload, tankInMsgPayload, imuInMsgPayload, valveOutMsgPayload, memory):
         rate, mid, stored = np.empty(3), np.empty(3), np.empty(3)
         for i in range(3):
             rate[i] = imuInMsgPayload.AngVelPlatform[i] - memory.bias[i]

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import singledispatchmethod
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +26,10 @@ from orbital_ops_env.sim.frames import (
     ep_from_mrp,
     ep_of_rotation,
     ep_product,
-    relative,
     mrp_from_ep,
+    relative,
     rotation_of_ep,
+    triple,
 )
 from orbital_ops_env.sim.state import (
     PAYLOAD_B,
@@ -105,7 +107,9 @@ def draw_variation(start: Start, episode_seed: int, craft: SpacecraftConfig) -> 
         np.random.default_rng(np.random.SeedSequence([episode_seed, purpose])) for purpose in range(5)
     )
     spread, lost = (KNOWN_RAD, KNOWN_RAD) if start.attitude_known else (TIP_OFF_RAD, LOST_RAD)
-    turned = ep_product(ep_of_rotation(spread * tip_off.normal(size=3)), ep_from_mrp(np.array(start.sigma_BN)))
+    turned = ep_product(
+        ep_of_rotation(spread * tip_off.normal(size=3)), ep_from_mrp(np.array(start.sigma_BN))
+    )
     omega = np.array(start.omega_BN_B) * (1 + TIP_OFF_RATIO * tip_off.normal(size=3))
     gyro_seed, tracker_seed, sun_seed = (int(n) for n in sensors.integers(2, 2**31, size=3))
     dipole = forces.normal(size=3)
@@ -122,8 +126,8 @@ def draw_variation(start: Start, episode_seed: int, craft: SpacecraftConfig) -> 
     )
     moved = replace(
         start,
-        sigma_BN=tuple(float(s) for s in mrp_from_ep(turned)),
-        omega_BN_B=tuple(float(w) for w in omega),
+        sigma_BN=triple(mrp_from_ep(turned)),
+        omega_BN_B=triple(omega),
     )
     return moved, variation
 
@@ -213,7 +217,7 @@ class Plant:
         self, before: np.ndarray, after: np.ndarray, limits: Limits
     ) -> tuple[EndReason, LimitName] | None:
         """The limit that was crossed between two rows; one that already stood ends nothing."""
-        crossings: tuple[tuple[EndReason, LimitName, Callable[[np.ndarray], bool]], ...] = (
+        crossings: tuple[tuple[EndReason, LimitName, Callable[[np.ndarray], Any]], ...] = (
             ("limit", "propellant", lambda row: self._counted_kg(row) <= limits.propellant_kg),
             ("limit", "sun_angle", lambda row: self._sun_angle(row) < limits.sun_angle_rad),
             ("alarm", "body_rate", lambda row: _norm(row, "omega") > self.craft.body_rate_rad_s),
@@ -256,9 +260,7 @@ class Plant:
         nominal = self._turn_to(target, math.radians(command.rate_deg_s))
         self._gains(*self._deadband(SLEW_DEADBAND_RAD))
         arrival = self.t + nominal
-        return _Flight(
-            max(2 * nominal, nominal + SHORTEST_TURN_S), lambda row: _settled(row, arrival)
-        )
+        return _Flight(max(2 * nominal, nominal + SHORTEST_TURN_S), lambda row: _settled(row, arrival))
 
     @_begin.register
     def _(self, command: commands.Hold) -> _Flight:
@@ -409,10 +411,11 @@ class Plant:
         inertia = float(np.linalg.norm(np.array(self.craft.inertia_kg_m2) * axis))
         torque = SLEW_AUTHORITY * self.craft.thrusters.torque_n_m
         acceleration = torque / inertia
-        guidance.follow = {Nadir: kernels.NADIR, Relay: kernels.RELAY}.get(
-            type(target), kernels.FIXED
-        )
+        guidance.follow = kernels.FIXED
+        if isinstance(target, Nadir):
+            guidance.follow = kernels.NADIR
         if isinstance(target, Relay):
+            guidance.follow = kernels.RELAY
             guidance.relay_angle = target.longitude_rad + self._orbit.sidereal_rad
         guidance.frame = frame
         guidance.start = self.t

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbital_ops_env.sim.constants import (
-    EARTH_RATE_RAD_S,
     EARTH_RADIUS_M,
+    EARTH_RATE_RAD_S,
     GEO_RADIUS_M,
     MU_EARTH,
     OBLIQUITY_RAD,
@@ -221,18 +221,14 @@ class Orbit:
     def positions(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """[m] (n, 3) Kepler positions in N at mission times t [s] (n,)."""
         node, _ = orbit_state(self.radius_m, self.inclination_rad, self.raan_rad, 0.0, MU_EARTH)
-        quarter, _ = orbit_state(
-            self.radius_m, self.inclination_rad, self.raan_rad, math.pi / 2, MU_EARTH
-        )
+        quarter, _ = orbit_state(self.radius_m, self.inclination_rad, self.raan_rad, math.pi / 2, MU_EARTH)
         latitude = (self.latitude_rad + self.rate_rad_s * t)[:, None]
         return np.cos(latitude) * node + np.sin(latitude) * quarter
 
     def state(self, t: float) -> tuple[Vec3, Vec3]:
         """Kepler position [m] and velocity [m/s] in N at mission time t [s]."""
         latitude = self.latitude_rad + self.rate_rad_s * t
-        return orbit_state(
-            self.radius_m, self.inclination_rad, self.raan_rad, latitude, MU_EARTH
-        )
+        return orbit_state(self.radius_m, self.inclination_rad, self.raan_rad, latitude, MU_EARTH)
 
 
 @dataclass(frozen=True)
@@ -297,9 +293,7 @@ def target_frame(target: Target, orbit: Orbit, t: float) -> Mat3:
             return nadir_frame(r, v)
 
 
-def target_directions(
-    target: Target, orbit: Orbit, t: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def target_directions(target: Target, orbit: Orbit, t: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n, 3) unit vectors in N from the craft to a target at mission times t [s] (n,)."""
     match target:
         case Star():
@@ -307,9 +301,7 @@ def target_directions(
             return np.tile(fixed, (len(t), 1))
         case Relay():
             angle = target.longitude_rad + orbit.sidereal_rad + EARTH_RATE_RAD_S * t
-            relay = GEO_RADIUS_M * np.stack(
-                [np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1
-            )
+            relay = GEO_RADIUS_M * np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1)
             to_relay = relay - orbit.positions(t)
             return to_relay / np.linalg.norm(to_relay, axis=1, keepdims=True)
         case Sun():

@@ -1,3 +1,4 @@
+# pyright: reportAttributeAccessIssue=false
 """The spacecraft assembled in Basilisk: dynamics, environment, sensors, flight software, power.
 
 One `Vehicle` is one simulation with one thread of its own. It is built for one episode and thrown away:
@@ -120,8 +121,10 @@ class Vehicle:
 
     def guide_by(self, sun_safe: bool) -> None:
         """Steer by the Sun sensors (safe mode) or by the reference attitude."""
-        source = self.sun_safe if sun_safe else self.tracking_error
-        self.feedback.guidInMsg.subscribeTo(source.attGuidanceOutMsg if sun_safe else source.attGuidOutMsg)
+        if sun_safe:
+            self.feedback.guidInMsg.subscribeTo(self.sun_safe.attGuidanceOutMsg)
+        else:
+            self.feedback.guidInMsg.subscribeTo(self.tracking_error.attGuidOutMsg)
 
     # -- assembly, in the order of the signal flow ---------------------------------------------
 
@@ -173,7 +176,9 @@ class Vehicle:
         self.thrusters.ModelTag = "thrusters"
         for mirror in (1.0, -1.0):
             for position, direction in zip(jets.positions_m, jets.directions, strict=True):
-                self.thrusters.addThruster(self._jet(mirror * np.array(position), mirror * np.array(direction)))
+                self.thrusters.addThruster(
+                    self._jet(mirror * np.array(position), mirror * np.array(direction))
+                )
         self.tank = fuelTank.FuelTank()
         model = fuelTank.FuelTankModelConstantVolume()
         model.propMassInit = start.propellant_kg + tank.unusable_kg
@@ -314,7 +319,10 @@ class Vehicle:
         self.firing.thrConfInMsg.subscribeTo(self._layout_msg)
         self.firing.thrForceInMsg.subscribeTo(self.mapping.thrForceCmdOutMsg)
         self.valves = kernels.ValveDriver(
-            self.dt, self.craft.tank.unusable_kg, jets.torque_n_m, np.array(self.craft.inertia_kg_m2)
+            self.dt,
+            self.craft.tank.unusable_kg,
+            jets.torque_n_m,
+            np.array(self.craft.inertia_kg_m2),
         )
         self.valves.requestInMsg.subscribeTo(self.firing.onTimeOutMsg)
         self.valves.tankInMsg.subscribeTo(self.tank.fuelTankOutMsg)

@@ -1,4 +1,4 @@
-"""Published figures: JSON under `plots/data/`, each with the command, commit, versions and seeds behind it."""
+"""Published figures: JSON under `plots/data/`, each with its command, commit, versions and seeds."""
 
 import json
 import subprocess
@@ -30,6 +30,11 @@ def write(name: str, command: str, seeds: str, figures: dict[str, Any]) -> Path:
     path = DATA / name
     path.write_text(json.dumps(head | figures, indent=1) + "\n")
     return path
+
+
+def read(name: str) -> dict[str, Any]:
+    """A committed figure file."""
+    return json.loads((DATA / name).read_text())
 
 
 def _commit() -> str:

@@ -83,11 +83,7 @@ def policy_jobs(seeds: Sequence[int]) -> list[Job]:
 
 def script_jobs(numbers: Iterable[tuple[str, int, int]], seeds: Sequence[int]) -> list[Job]:
     """Scripts, each given as (family, level, number), on seeds."""
-    return [
-        Job(family, level, "script", seed, number)
-        for family, level, number in numbers
-        for seed in seeds
-    ]
+    return [Job(family, level, "script", seed, number) for family, level, number in numbers for seed in seeds]
 
 
 def rates(results: Mapping[Job, bool]) -> dict[Job, float]:
@@ -112,7 +108,9 @@ def figure(policies: Mapping[Job, bool], scripts: Mapping[Job, bool]) -> dict[st
     for cell, rate in rates(policies).items():
         level = cells.setdefault(cell.family, {}).setdefault(str(cell.level), {})
         level[cell.policy] = {"success": rate}
-    full = set(shortlist({job: flown for job, flown in scripts.items() if job.seed < FIRST_SEED + FIRST_LOOK}))
+    full = set(
+        shortlist({job: flown for job, flown in scripts.items() if job.seed < FIRST_SEED + FIRST_LOOK})
+    )
     for cell, rate in rates(scripts).items():
         if (cell.family, cell.level, cell.script) in full:
             level = cells[cell.family][str(cell.level)]
@@ -154,7 +152,9 @@ def main() -> None:
         best = script_jobs(shortlist(scripts), seeds[FIRST_LOOK:])
         scripts |= fly_all(pool, best, "scripts, shortlist")
     cells = figure(policies, scripts)
-    note = f"missions and episodes {seeds[0]} to {seeds[-1]}; scripts: {FIRST_LOOK} seeds, best {SHORTLIST} all"
+    note = (
+        f"missions and episodes {seeds[0]} to {seeds[-1]}; scripts: {FIRST_LOOK} seeds, best {SHORTLIST} all"
+    )
     path = figures.write("levels.json", "make levels", note, cells)
     Console().print(table(cells), f"written to {path.relative_to(figures.ROOT)}")
 

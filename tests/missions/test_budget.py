@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+
 from orbital_ops_env.commands import Detumble, Slew
 from orbital_ops_env.missions import budget
 from orbital_ops_env.missions.catalog import generate
+from orbital_ops_env.missions.mission import Point
 from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.sim.state import SpacecraftConfig
 
@@ -17,6 +19,7 @@ def test_slews_cost_what_the_budget_says(rate: float) -> None:
     for seed in range(6):
         spec = generate("retarget-v0", 0, seed)
         directive = spec.directives[0]
+        assert isinstance(directive, Point)
         plant = Plant(spec.start, dict(spec.targets), seed)
         flown = plant.execute(Slew(target=directive.target, rate_deg_s=rate)).truth
         used_g = 1e3 * (flown.propellant_kg[0] - flown.propellant_kg[-1])
@@ -41,11 +44,11 @@ def test_a_path_nears_the_sun_between_its_ends() -> None:
     sun = np.array([1.0, 0.0, 0.0])
     half = math.radians(40)
     across = np.array([0.0, 0.0, 1.0])
-    ends = [
+    start, end = (
         np.array([across, np.cross(z, across), z])
         for z in (
             np.array([math.cos(half), math.sin(half), 0.0]),
             np.array([math.cos(half), -math.sin(half), 0.0]),
         )
-    ]
-    assert budget.path_sun_angle(*ends, sun) == pytest.approx(0.0, abs=math.radians(2))
+    )
+    assert budget.path_sun_angle(start, end, sun) == pytest.approx(0.0, abs=math.radians(2))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from orbital_ops_env.client.prompt import SLEW_COSTS
 from orbital_ops_env.missions import budget, detumble, retarget
 from orbital_ops_env.missions.catalog import FAMILIES, generate

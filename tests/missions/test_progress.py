@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.missions.mission import MissionSpec, Point, RateCap, Reserve
 from orbital_ops_env.sim.frames import dcm_from_mrp, mrp_from_dcm, mrp_from_ep
 from orbital_ops_env.sim.state import Track, target_frame
 
 SPEC = generate("retarget-v0", 2, 11)
+POINTS = [directive for directive in SPEC.directives if isinstance(directive, Point)]
 
 
 def track(spec: MissionSpec, target: str, start: float, end: float, gas_kg: float = 0.01) -> Track:
@@ -25,7 +27,7 @@ def track(spec: MissionSpec, target: str, start: float, end: float, gas_kg: floa
 
 def test_pointing_at_each_target_for_its_dwell_succeeds() -> None:
     progress, now = SPEC.begin(), 0.0
-    for directive in SPEC.directives:
+    for directive in POINTS:
         end = now + directive.dwell_s + 1
         progress = SPEC.advance(progress, track(SPEC, directive.target, now, end))
         now = end
@@ -36,16 +38,16 @@ def test_pointing_at_each_target_for_its_dwell_succeeds() -> None:
 
 
 def test_directives_count_in_order_only() -> None:
-    last = SPEC.directives[-1]
+    last = POINTS[-1]
     progress = SPEC.advance(SPEC.begin(), track(SPEC, last.target, 0, 200))
     assert progress.done == 0
 
 
 def test_a_dwell_must_be_unbroken() -> None:
-    first = SPEC.directives[0]
+    first = POINTS[0]
     half = first.dwell_s - 2
     progress = SPEC.advance(SPEC.begin(), track(SPEC, first.target, 0, half))
-    away = track(SPEC, SPEC.directives[1].target, half, half + 2)
+    away = track(SPEC, POINTS[1].target, half, half + 2)
     progress = SPEC.advance(progress, away)
     progress = SPEC.advance(progress, track(SPEC, first.target, half + 2, 2 * half))
     assert progress.done == 0
@@ -53,8 +55,8 @@ def test_a_dwell_must_be_unbroken() -> None:
 
 
 def test_nothing_counts_before_the_window_opens() -> None:
-    first = SPEC.directives[0].model_copy(update={"opens_s": 100.0})
-    spec = SPEC.model_copy(update={"directives": (first, *SPEC.directives[1:])})
+    first = POINTS[0].model_copy(update={"opens_s": 100.0})
+    spec = SPEC.model_copy(update={"directives": (first, *POINTS[1:])})
     progress = spec.advance(spec.begin(), track(spec, first.target, 0, 99))
     assert progress.dwelt == 0
     progress = spec.advance(progress, track(spec, first.target, 99, 101 + first.dwell_s))
@@ -62,7 +64,7 @@ def test_nothing_counts_before_the_window_opens() -> None:
 
 
 def test_a_window_that_closes_first_fails_the_mission() -> None:
-    first = SPEC.directives[0]
+    first = POINTS[0]
     progress = SPEC.advance(SPEC.begin(), track(SPEC, "nadir", 0, first.closes_s))
     assert SPEC.outcome(progress, turns_used=1) == "failed"
     assert progress.t == first.closes_s
@@ -70,11 +72,11 @@ def test_a_window_that_closes_first_fails_the_mission() -> None:
 
 def test_a_broken_hard_rule_cannot_be_compensated() -> None:
     reserve = next(r for r in SPEC.rules if isinstance(r, Reserve))
-    broken = track(SPEC, SPEC.directives[0].target, 0, 3, gas_kg=reserve.propellant_kg / 2)
+    broken = track(SPEC, POINTS[0].target, 0, 3, gas_kg=reserve.propellant_kg / 2)
     progress = SPEC.advance(SPEC.begin(), broken)
     assert SPEC.outcome(progress, turns_used=1) == "failed"
     assert SPEC.completion(progress) == 0.0
-    later = SPEC.advance(progress, track(SPEC, SPEC.directives[0].target, 3, 400))
+    later = SPEC.advance(progress, track(SPEC, POINTS[0].target, 3, 400))
     assert later == progress
 
 
@@ -133,7 +135,7 @@ def random_track(seed: int, start: float) -> Track:
     """Twenty seconds at a random attitude or at the first target, at a random rate."""
     rng = np.random.default_rng(seed)
     if rng.random() < 0.5:
-        still = track(SPEC, SPEC.directives[0].target, start, start + 20)
+        still = track(SPEC, POINTS[0].target, start, start + 20)
     else:
         q = rng.normal(size=4)
         still = track(SPEC, "nadir", start, start + 20)
@@ -154,7 +156,7 @@ def part(whole: Track, start: int, end: int) -> Track:
 
 @given(st.floats(0, 10), st.floats(0, 10), st.floats(0, 100))
 def test_progress_of_a_directive_is_monotone(first: float, best: float, dwelt: float) -> None:
-    directive = next(d for d in SPEC.directives if isinstance(d, Point))
+    directive = POINTS[0]
     value = directive.progress(first, best, dwelt)
     assert 0.0 <= value <= 1.0
     assert directive.progress(first, best / 2, dwelt) >= value

@@ -1,7 +1,8 @@
 """Policies use what the text holds, and are as good as they should be."""
 
 import pytest
-from orbital_ops_env.commands import Coast, Detumble, Hold, SelectBranch, Slew, parse, encode
+
+from orbital_ops_env.commands import Coast, Detumble, Hold, SelectBranch, Slew, encode, parse
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.policies import Policy
 from orbital_ops_env.policies.idle import Idle

@@ -188,9 +188,7 @@ menus: dict[type[BaseModel], st.SearchStrategy[Any]] = {
     ),
     SelectBranch: st.builds(SelectBranch, branch=st.sampled_from("AB")),
     IsolateThruster: st.builds(IsolateThruster, unit=st.integers(1, 12)),
-    CalibrateGyro: st.builds(
-        CalibrateGyro, duration_s=st.sampled_from(commands.CALIBRATION_DURATIONS_S)
-    ),
+    CalibrateGyro: st.builds(CalibrateGyro, duration_s=st.sampled_from(commands.CALIBRATION_DURATIONS_S)),
     SelectAttitudeSource: st.builds(
         SelectAttitudeSource, source=st.sampled_from(get_args(commands.AttitudeSource))
     ),

@@ -78,9 +78,7 @@ def test_a_slew_ends_on_its_target_and_at_rest_relative_to_it(
 def holds(build: Build) -> dict[float, Snapshot]:
     """Ten minutes on nadir for each deadband [deg]."""
     return {
-        deadband_deg: build().execute(
-            Hold(target="nadir", deadband_deg=deadband_deg, duration_s=600.0)
-        )
+        deadband_deg: build().execute(Hold(target="nadir", deadband_deg=deadband_deg, duration_s=600.0))
         for deadband_deg in DEADBANDS_DEG
     }
 
@@ -97,9 +95,7 @@ def test_a_hold_stays_within_its_deadband(
     assert np.sqrt(np.mean(errors**2)) < 0.4 * deadband_deg
 
 
-def test_a_wide_deadband_costs_less_gas_than_a_narrow_one(
-    holds: dict[float, Snapshot], gas_g: Gas
-) -> None:
+def test_a_wide_deadband_costs_less_gas_than_a_narrow_one(holds: dict[float, Snapshot], gas_g: Gas) -> None:
     costs = [gas_g(holds[deadband_deg]) for deadband_deg in DEADBANDS_DEG]
     assert costs == sorted(costs, reverse=True)
     for cost, budget in zip(costs, (0.52, 0.35, 0.33, 0.21), strict=True):  # [g] as budgeted
@@ -115,9 +111,7 @@ def test_a_hold_follows_other_targets_too(
     assert errors_deg(held.truth, target, orbit).max() < 0.5
 
 
-def test_a_hold_closes_what_is_left_of_a_turn(
-    build: Build, orbit: Orbit, errors_deg: Errors
-) -> None:
+def test_a_hold_closes_what_is_left_of_a_turn(build: Build, orbit: Orbit, errors_deg: Errors) -> None:
     plant = build(dcm_BN=turned_away(orbit, Sun(), 8.0))
     held = plant.execute(Hold(target="sun", deadband_deg=0.5, duration_s=120.0))
     errors = errors_deg(held.truth, Sun(), orbit)

@@ -30,16 +30,12 @@ def flown(script: dict[str, Any]) -> str:
     return script["fly"](7)
 
 
-def test_a_second_flight_in_this_process_gives_the_same_bytes(
-    script: dict[str, Any], flown: str
-) -> None:
+def test_a_second_flight_in_this_process_gives_the_same_bytes(script: dict[str, Any], flown: str) -> None:
     assert script["fly"](7) == flown
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "4711"])
-def test_a_fresh_process_gives_the_same_bytes_and_never_asks_the_network(
-    flown: str, hash_seed: str
-) -> None:
+def test_a_fresh_process_gives_the_same_bytes_and_never_asks_the_network(flown: str, hash_seed: str) -> None:
     process = subprocess.run(
         [sys.executable, str(SCRIPT), "7"],
         env={**os.environ, "PYTHONHASHSEED": hash_seed},
@@ -57,16 +53,12 @@ def test_another_episode_seed_gives_another_flight(script: dict[str, Any], flown
         assert len(set(rows)) == len(rows)
 
 
-def test_two_threads_with_a_plant_each_fly_as_one_after_the_other(
-    script: dict[str, Any], flown: str
-) -> None:
+def test_two_threads_with_a_plant_each_fly_as_one_after_the_other(script: dict[str, Any], flown: str) -> None:
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(script["fly"], (7, 8, 7, 8))) == [flown, script["fly"](8)] * 2
 
 
-def test_two_plants_stepped_in_turn_never_influence_each_other(
-    script: dict[str, Any], build: Build
-) -> None:
+def test_two_plants_stepped_in_turn_never_influence_each_other(script: dict[str, Any], build: Build) -> None:
     commands = (Detumble(rate_deg_s=0.2), Coast(duration_s=30.0), Coast(duration_s=60.0))
     spin = (1.0, -1.0, 2.0)
     alone = build(omega_deg_s=spin)

@@ -67,9 +67,7 @@ def test_drift_of_a_blind_coasting_craft_is_bias_times_time(
         assert drift == pytest.approx(30.0 * minutes, abs=start_deg + 0.15)
 
 
-def test_a_seeing_craft_errs_by_what_the_gain_leaves(
-    build: Build, knowledge_deg: Knowledge
-) -> None:
+def test_a_seeing_craft_errs_by_what_the_gain_leaves(build: Build, knowledge_deg: Knowledge) -> None:
     plant = bias(build(), BIAS_DEG_S)
     plant.execute(MINUTE)
     snapshots = [plant.execute(MINUTE) for _ in range(4)]
@@ -93,9 +91,7 @@ def test_a_held_biased_craft_leans_on_its_target_as_the_gains_imply(
     assert true == pytest.approx(believed + knowledge_deg(held), abs=0.3)
 
 
-def test_a_healthy_craft_knows_its_attitude_to_arcminutes(
-    build: Build, knowledge_deg: Knowledge
-) -> None:
+def test_a_healthy_craft_knows_its_attitude_to_arcminutes(build: Build, knowledge_deg: Knowledge) -> None:
     plant = build()
     for _ in range(4):
         snapshot = plant.execute(MINUTE)
@@ -165,9 +161,7 @@ def test_a_bias_beyond_a_degree_a_second_is_clamped(build: Build) -> None:
     assert plant.snapshot.sensed.bias_rad_s[0] == kernels.BIAS_LIMIT_RAD_S
 
 
-def test_a_biased_detumble_leaves_the_bias_as_a_real_rate(
-    build: Build, blind: SpacecraftConfig
-) -> None:
+def test_a_biased_detumble_leaves_the_bias_as_a_real_rate(build: Build, blind: SpacecraftConfig) -> None:
     plant = bias(build(craft=blind, omega_deg_s=(1.0, -1.0, 1.0)), BIAS_DEG_S)
     still = plant.execute(Detumble(rate_deg_s=0.05))
     assert still.reason == "completed"

@@ -122,9 +122,7 @@ def is_right_handed_and_orthonormal(frame: Mat3) -> bool:
 
 
 @given(directions(), directions())
-def test_a_pointing_frame_looks_at_the_target_with_its_panel_toward_the_sun(
-    target: Vec3, sun: Vec3
-) -> None:
+def test_a_pointing_frame_looks_at_the_target_with_its_panel_toward_the_sun(target: Vec3, sun: Vec3) -> None:
     apart = frames.angle_between(target, sun)
     assume(math.radians(0.1) < apart < math.pi - math.radians(0.1))
     frame = frames.pointing_frame(target, sun)

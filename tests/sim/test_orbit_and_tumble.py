@@ -28,9 +28,7 @@ TEN_MINUTES = Coast(duration_s=600.0)
 
 
 @pytest.fixture(scope="module")
-def one_orbit(
-    build: Build, orbit: Orbit, quiet_craft: SpacecraftConfig
-) -> tuple[list[Vec3], list[float]]:
+def one_orbit(build: Build, orbit: Orbit, quiet_craft: SpacecraftConfig) -> tuple[list[Vec3], list[float]]:
     """Position [m] and illumination every 10 s of a Kepler period, the last at its end."""
     plant = build(craft=quiet_craft)
     period = round(kepler_period(orbit), 1)

@@ -38,9 +38,7 @@ def test_a_tracker_faster_than_a_degree_a_second_is_blind(
 
 
 @pytest.mark.parametrize(("angle_deg", "sees"), [(10.0, False), (34.0, False), (36.0, True)])
-def test_a_tracker_near_the_sun_is_blind(
-    build: Build, orbit: Orbit, angle_deg: float, sees: bool
-) -> None:
+def test_a_tracker_near_the_sun_is_blind(build: Build, orbit: Orbit, angle_deg: float, sees: bool) -> None:
     zenith = unit(orbit.state(0.0)[0])
     boresight = away_from(orbit.sun_hat_N, zenith, angle_deg)
     plant = build(dcm_BN=with_boresight(boresight))
@@ -58,9 +56,7 @@ def test_a_tracker_in_eclipse_does_not_mind_the_sun(build: Build, orbit: Orbit) 
 
 
 @pytest.mark.parametrize(("angle_deg", "sees"), [(60.0, False), (84.0, False), (86.0, True)])
-def test_a_tracker_near_the_earth_is_blind(
-    build: Build, orbit: Orbit, angle_deg: float, sees: bool
-) -> None:
+def test_a_tracker_near_the_earth_is_blind(build: Build, orbit: Orbit, angle_deg: float, sees: bool) -> None:
     r, v = orbit.state(0.0)
     boresight = away_from(-r, -np.cross(r, v), angle_deg)
     plant = build(dcm_BN=with_boresight(boresight))

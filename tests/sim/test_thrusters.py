@@ -118,9 +118,7 @@ def test_the_tank_is_never_overdrawn_and_an_empty_one_gives_no_torque(
     quiet_craft: SpacecraftConfig,
     momentum: Callable[..., Vec3],
 ) -> None:
-    plant = build(
-        orbit=far_orbit, craft=quiet_craft, omega_deg_s=(3.0, -2.0, 4.0), propellant_g=0.3
-    )
+    plant = build(orbit=far_orbit, craft=quiet_craft, omega_deg_s=(3.0, -2.0, 4.0), propellant_g=0.3)
     plant.execute(Detumble(rate_deg_s=0.05))
     assert plant.snapshot.detail == "propellant"
     plant.execute(Coast(duration_s=30.0))

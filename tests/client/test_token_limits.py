@@ -1,0 +1,228 @@
+"""What a small language model must read and write, counted with SmolLM2's tokenizer."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, Final, get_args
+
+import pytest
+
+from orbital_ops_env.client.prompt import SYSTEM_PROMPT
+from orbital_ops_env.client.render import NUMBERS, PolicyView, render, view
+from orbital_ops_env.commands import (
+    DEADBANDS_DEG,
+    DURATIONS_S,
+    ON_TIMES_S,
+    SLEW_RATES_DEG_S,
+    AttitudeSource,
+    CalibrateGyro,
+    Check,
+    Downlink,
+    FaultKind,
+    Fire,
+    Hold,
+    Image,
+    IsolateThruster,
+    ReportFault,
+    SafeMode,
+    SelectAttitudeSource,
+    Slew,
+    Subsystem,
+    encode,
+    parse_error,
+)
+from orbital_ops_env.missions.catalog import FAMILIES, generate
+from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.missions.targets import CATALOGUE
+from orbital_ops_env.models import OrbitalOpsObservation, Telemetry
+from orbital_ops_env.server.observe import brief
+
+Count = Callable[[str], int]
+
+SYSTEM, BRIEF, OBSERVATION, COMMAND = 600, 300, 130, 30
+EPISODE: Final = {level: 2304 if level < 5 else 3072 for level in range(10)}
+SEEDS: Final = 25
+
+
+def message(role: str, text: str) -> str:
+    """One message in the ChatML template."""
+    return f"<|im_start|>{role}\n{text}<|im_end|>\n"
+
+
+@cache
+def briefs(family: str, level: int) -> tuple[str, ...]:
+    """The brief's text of many missions."""
+    return tuple(_brief(generate(family, level, seed)) for seed in range(SEEDS))
+
+
+def _brief(spec: MissionSpec) -> str:
+    first = OrbitalOpsObservation(telemetry=SLOW, brief=brief(spec))
+    return render(first).partition("\nt=")[0]
+
+
+def _turns(record: Any) -> int:
+    return len(record.commands)
+
+
+def texts(record: Any) -> Iterator[str]:
+    """What a policy reads in a flight, text by text."""
+    previous = None
+    for observation in record.observations:
+        yield render(observation, previous)
+        previous = view(observation, previous)
+
+
+SLOW: Final = Telemetry(
+    time_s=1788,
+    turns_left=12,
+    reason="window_edge",
+    detail="",
+    directive=4,
+    dwell_s=1188,
+    turn_deg=178,
+    error_deg=178.8,
+    rate_deg_s=0.98,
+    propellant_g=14.88,
+    tank_residual_g=-0.88,
+    tracker_valid=True,
+    innovation_deg=178.88,
+    gyro_tracker_deg_s=-0.88,
+    surplus_deg_s=8.88,
+    sun_deg=178,
+    battery_pct=88,
+    panel_w=44,
+    on_time_s=3588.8,
+    branch="B",
+    source="star_tracker",
+)
+"""Turning slowly, everything at its longest."""
+FAST: Final = SLOW.model_copy(
+    update={"rate_deg_s": 11.88, "tracker_valid": False, "gyro_tracker_deg_s": None}
+)
+"""Turning fast, with the star tracker blind."""
+IDLE: Final = ("propellant_g", "branch", "source")
+"""Channels that a command without thrust or switching leaves alone."""
+COMMANDED: Final[dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
+    "manoeuvre": ({"reason": "limit", "detail": "propellant"}, ("branch", "source")),
+    "branch": (
+        {"reason": "alarm", "detail": "body_rate", "on_time_s": 0},
+        ("propellant_g", "source"),
+    ),
+    "source": (
+        {"reason": "alarm", "detail": "battery", "on_time_s": 0},
+        ("propellant_g", "branch"),
+    ),
+    "thrusters": ({"check": dict.fromkeys(("dw_x", "dw_y", "dw_z"), -0.888)}, ("branch", "source")),
+    "gyro": (
+        {
+            "check": dict.fromkeys(("w_x", "w_y", "w_z"), -8.888),
+            "reason": "limit",
+            "detail": "sun_angle",
+            "on_time_s": 0,
+        },
+        IDLE,
+    ),
+    "tank": ({"check": {"bar": 4.888, "kelvin": 288.888}, "on_time_s": 0}, IDLE),
+}
+"""What a command's last telemetry can hold, and which channels it leaves alone."""
+REFUSED: Final = {
+    "no target": f"no target {'8' * 24}, expected one of {', '.join(list(CATALOGUE)[-9:])}",
+    "away": "LUCH-5V is 178 deg away, slew first",
+    "prose": parse_error("hello"),
+    "no command": parse_error("{}"),
+    "off the menu": parse_error('{"command":"coast","duration_s":1}'),
+    "unknown fault": parse_error('{"command":"report_fault","kind":"gremlins"}'),
+    "twice": parse_error('{"command":"coast","command":"coast"}'),
+    "long number": parse_error('{"command":"coast","duration_s":' + "1" * 5000 + "}"),
+    "deep": parse_error('{"a":' * 99_999 + "}"),
+    "strange key": parse_error('{"command":"end_mission","' + "😀" * 200 + '":1}'),
+    "extra data": parse_error('{"command":"end_mission"}{"command":"end_mission"}'),
+}
+
+
+def worst_text(now: Telemetry, update: dict[str, Any], untouched: tuple[str, ...]) -> str:
+    """The longest text of a command's end: every channel but the untouched ones has changed."""
+    other = SLOW.model_dump() | {field: 1 for field, _ in NUMBERS.values()}
+    now = now.model_copy(update=update)
+    same = {name: getattr(now, name) for name in untouched}
+    other |= {"branch": "A", "source": "gyro", "tracker_valid": not now.tracker_valid} | same
+    earlier = PolicyView(brief(generate("detumble-v0", 0, 0)), Telemetry.model_validate(other))
+    return render(OrbitalOpsObservation(telemetry=now), earlier)
+
+
+def test_the_system_prompt_is_short(tokens: Count) -> None:
+    assert tokens(SYSTEM_PROMPT) <= SYSTEM
+
+
+@pytest.mark.parametrize("level", range(10))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_brief_is_short(tokens: Count, family: str, level: int) -> None:
+    assert max(map(tokens, briefs(family, level))) <= BRIEF
+
+
+def test_every_text_of_real_flights_is_short(tokens: Count, flights) -> None:
+    for record in flights:
+        first, *later = texts(record)
+        assert tokens(first.partition("\nt=")[2]) < OBSERVATION, str(record)
+        assert max(map(tokens, later)) <= OBSERVATION, str(record)
+
+
+@pytest.mark.parametrize("now", [SLOW, FAST], ids=["slow", "fast"])
+class TestTheLongestNumbers:
+    def test_fit_at_reset(self, tokens: Count, now: Telemetry) -> None:
+        first = render(OrbitalOpsObservation(telemetry=now, brief=brief(generate("detumble-v0", 0, 0))))
+        assert tokens("t=" + first.partition("\nt=")[2]) <= OBSERVATION
+
+    @pytest.mark.parametrize("case", COMMANDED)
+    def test_fit_after_a_command(self, tokens: Count, now: Telemetry, case: str) -> None:
+        assert tokens(worst_text(now, *COMMANDED[case])) <= OBSERVATION
+
+    @pytest.mark.parametrize("detail", REFUSED.values(), ids=REFUSED)
+    def test_fit_after_a_refusal(self, tokens: Count, now: Telemetry, detail: str) -> None:
+        update = {"reason": "refused", "detail": detail, "on_time_s": 0}
+        assert tokens(worst_text(now, update, IDLE)) <= OBSERVATION
+
+
+LONGEST_NAMES: Final = (*CATALOGUE, "sun", "nadir")
+
+
+def test_every_command_is_short(tokens: Count) -> None:
+    every = [
+        *(Slew(target=t, rate_deg_s=r) for t in LONGEST_NAMES for r in SLEW_RATES_DEG_S),
+        *(
+            Hold(target=target, deadband_deg=deadband, duration_s=duration)
+            for target in LONGEST_NAMES
+            for deadband in DEADBANDS_DEG
+            for duration in DURATIONS_S
+        ),
+        *(Fire(axis=axis, on_time_s=t) for axis in ("+x", "-z") for t in ON_TIMES_S),
+        *(ReportFault(kind=kind, unit=12) for kind in get_args(FaultKind)),
+        *(Check(subsystem=subsystem) for subsystem in get_args(Subsystem)),
+        *(SelectAttitudeSource(source=source) for source in get_args(AttitudeSource)),
+        *(Image(target=name) for name in LONGEST_NAMES),
+        *(Downlink(station=name) for name in LONGEST_NAMES),
+        SafeMode(duration_s=1200),
+        CalibrateGyro(duration_s=120),
+        IsolateThruster(unit=12),
+    ]
+    assert max(tokens(encode(command)) for command in every) <= COMMAND
+
+
+@pytest.mark.parametrize("level", range(10))
+@pytest.mark.parametrize("family", FAMILIES)
+class TestAWholeEpisode:
+    def test_fits_at_the_limit_of_every_text(self, tokens: Count, family: str, level: int) -> None:
+        """Longest brief, and the longest observation and command in every turn."""
+        frame = max(tokens(message(role, "")) for role in ("system", "user", "assistant"))
+        longest_brief = max(map(tokens, briefs(family, level)))
+        turns = generate(family, level, seed=0).turns
+        start = frame + tokens(SYSTEM_PROMPT) + frame + longest_brief + OBSERVATION
+        assert start + turns * (frame + COMMAND + frame + OBSERVATION) <= EPISODE[level]
+
+    def test_fits_when_it_uses_every_turn(self, tokens: Count, fly_random, family: str, level: int) -> None:
+        record = max((fly_random(family, level, seed) for seed in range(2)), key=lambda r: len(r.commands))
+        first, *later = texts(record)
+        length = tokens(message("system", SYSTEM_PROMPT)) + tokens(message("user", first))
+        for command, text in zip(record.commands, later, strict=True):
+            length += tokens(message("assistant", encode(command)))
+            length += tokens(message("user", text))
+        assert length <= EPISODE[level]

