@@ -8,7 +8,7 @@ the estimated one for what the onboard sequencer reports. All of it is pure.
 import hashlib
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -209,42 +209,40 @@ class MissionSpec(_Frozen):
             progress: Progress at the track's first row.
             track: History since; its first row has been judged unless mission time is 0.
         """
-        errors: dict[int, NDArray[np.float64]] = {}
-        broken = [rule.broken(track, self) for rule in self.rules]
-        for n in range(0 if track.t[0] == 0 else 1, len(track.t)):
+        errors: dict[int, list[float]] = {}
+        broken = [rule.broken(track, self).tolist() for rule in self.rules]
+        times, propellant = track.t.tolist(), track.propellant_kg.tolist()
+        for n in range(0 if times[0] == 0 else 1, len(times)):
             if self.decided(progress):
                 break
-            newly = {k for k, rows in enumerate(broken) if rows[n]}
-            progress = replace(
-                progress,
-                t=float(track.t[n]),
-                propellant_kg=float(track.propellant_kg[n]),
-                broken=progress.broken | newly,
-            )
             if progress.done not in errors:
-                errors[progress.done] = self.directives[progress.done].errors(track, self)
-            progress = self._meet(progress, float(errors[progress.done][n]))
+                errors[progress.done] = self.directives[progress.done].errors(track, self).tolist()
+            newly = frozenset(k for k, rows in enumerate(broken) if rows[n])
+            progress = self._meet(
+                progress, times[n], propellant[n], errors[progress.done][n], progress.broken | newly
+            )
         return progress
 
-    def _meet(self, progress: Progress, error: float) -> Progress:
+    def _meet(
+        self, progress: Progress, t: float, propellant_kg: float, error: float, broken: frozenset[int]
+    ) -> Progress:
         """One row of the current directive."""
         directive = self.directives[progress.done]
-        first = error if math.isinf(progress.first) else progress.first
-        open_ = directive.opens_s <= progress.t <= directive.closes_s
-        holds = open_ and error <= directive.limit
-        since = min(progress.since, progress.t) if holds else math.inf
-        dwelt = max(progress.dwelt, progress.t - since) if holds else progress.dwelt
+        holds = directive.opens_s <= t <= directive.closes_s and error <= directive.limit
+        since = min(progress.since, t) if holds else math.inf
+        dwelt = max(progress.dwelt, t - since) if holds else progress.dwelt
         if dwelt >= directive.dwell_s:
-            return replace(
-                progress,
-                done=progress.done + 1,
-                first=math.inf,
-                best=math.inf,
-                dwelt=0.0,
-                since=math.inf,
-            )
-        best = min(progress.best, error)
-        return replace(progress, first=first, best=best, dwelt=dwelt, since=since)
+            return Progress(t, propellant_kg, done=progress.done + 1, broken=broken)
+        return Progress(
+            t=t,
+            propellant_kg=propellant_kg,
+            done=progress.done,
+            first=error if math.isinf(progress.first) else progress.first,
+            best=min(progress.best, error),
+            dwelt=dwelt,
+            since=since,
+            broken=broken,
+        )
 
     def completion(self, progress: Progress) -> float:
         """(directives done + progress of the next) / directives, in [0, 1]; 0 once a hard rule is broken."""

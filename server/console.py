@@ -47,7 +47,7 @@ STYLE: Final = """<style>
 .dark .oo{--good:#3fb950;--warn:#d8a13a;--bad:#ff8a80;--line:#3f3f46}.oo summary{cursor:pointer}
 :is(#oo,.oo) :is(small,span){display:block;font-size:12px;color:var(--body-text-color-subdued)}
 .oo section{border:1px solid var(--line);border-radius:10px;padding:12px 14px}
-:is(#oo,.oo) p{margin:0}:is(#oo,.oo) h3{margin:0 0 6px;font-size:15px;color:var(--tone,inherit)}
+:is(#oo,.oo) :is(p,h3){margin:0 0 5px}:is(#oo,.oo) h3{font-size:15px;color:var(--tone,inherit)}
 :is(#oo,.oo) .line{display:grid;grid-template-columns:22px minmax(0,1fr);padding:6px 0}
 .oo .bar{position:relative;height:6px;margin:5px 0 3px;border-radius:3px;background:var(--line)}
 .oo i{position:absolute;top:0;bottom:0;border-radius:3px;background:var(--tone)}

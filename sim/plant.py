@@ -151,6 +151,7 @@ class Plant:
     ) -> None:
         self.craft = craft or SpacecraftConfig()
         self._orbit = start.orbit
+        self._sun_hat_N = start.orbit.sun_hat_N
         self._targets = dict(targets)
         self._loaded_kg = start.propellant_kg
         self._gauge = np.random.default_rng(np.random.SeedSequence([episode_seed, 5]))
@@ -219,7 +220,7 @@ class Plant:
         """The limit that was crossed between two rows; one that already stood ends nothing."""
         crossings: tuple[tuple[EndReason, LimitName, Callable[[np.ndarray], Any]], ...] = (
             ("limit", "propellant", lambda row: self._counted_kg(row) <= limits.propellant_kg),
-            ("limit", "sun_angle", lambda row: self._sun_angle(row) < limits.sun_angle_rad),
+            ("limit", "sun_angle", lambda row: self._looks_near_sun(row, limits.sun_angle_rad)),
             ("alarm", "body_rate", lambda row: _norm(row, "omega") > self.craft.body_rate_rad_s),
             (
                 "alarm",
@@ -232,10 +233,12 @@ class Plant:
                 return reason, name
         return None
 
-    def _sun_angle(self, row: np.ndarray) -> float:
-        """[rad] Payload to Sun by the attitude estimate, which the Sun sensors' noise does not shake."""
+    def _looks_near_sun(self, row: np.ndarray, limit_rad: float) -> bool:
+        """Whether payload and Sun are too near by the estimate, which sensor noise does not shake."""
+        if limit_rad <= 0:
+            return False
         payload = dcm_from_mrp(row[kernels.ROW["sigma"]])[int(np.argmax(PAYLOAD_B))]
-        return angle_between(payload, self._orbit.sun_hat_N)
+        return angle_between(payload, self._sun_hat_N) < limit_rad
 
     def _counted_kg(self, row: np.ndarray) -> float:
         used = row[kernels.ROW["on_time"]] * self.craft.thrusters.flow_kg_s
@@ -490,7 +493,7 @@ def _track(table: np.ndarray, sigma: str, omega: str, propellant: np.ndarray) ->
 
 
 def _norm(row: np.ndarray, name: str) -> float:
-    return float(np.linalg.norm(row[kernels.ROW[name]]))
+    return math.hypot(*row[kernels.ROW[name]])
 
 
 def _settled(row: np.ndarray, arrival: float) -> bool:

@@ -63,7 +63,7 @@ def page(records: Sequence[Record]) -> str:
     spec = records[0].flight.spec
     seeds = f"{spec} episode_seed={records[0].flight.episode_seed}"
     asked = "".join(f"<li>{escape(line)}</li>" for line in brief(spec))
-    plots = ",".join(figure(flown).to_json() or "" for flown in records)
+    plots = ",".join(str(figure(flown).to_json()) for flown in records)  # pyright: ignore[reportUnknownMemberType]
     return f"""<!doctype html><html lang="en"><head><meta charset="utf-8">
 <title>OrbitalOps replay: {escape(str(spec))}</title><style>{STYLE}</style>
 <script>{get_plotlyjs()}</script></head><body>

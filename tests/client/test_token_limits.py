@@ -59,7 +59,7 @@ def _brief(spec: MissionSpec) -> str:
     return render(first).partition("\nt=")[0]
 
 
-def _turns(record: Any) -> int:
+def turns(record: Any) -> int:
     return len(record.commands)
 
 
@@ -214,12 +214,12 @@ class TestAWholeEpisode:
         """Longest brief, and the longest observation and command in every turn."""
         frame = max(tokens(message(role, "")) for role in ("system", "user", "assistant"))
         longest_brief = max(map(tokens, briefs(family, level)))
-        turns = generate(family, level, seed=0).turns
+        limit = generate(family, level, seed=0).turns
         start = frame + tokens(SYSTEM_PROMPT) + frame + longest_brief + OBSERVATION
-        assert start + turns * (frame + COMMAND + frame + OBSERVATION) <= EPISODE[level]
+        assert start + limit * (frame + COMMAND + frame + OBSERVATION) <= EPISODE[level]
 
     def test_fits_when_it_uses_every_turn(self, tokens: Count, fly_random, family: str, level: int) -> None:
-        record = max((fly_random(family, level, seed) for seed in range(2)), key=lambda r: len(r.commands))
+        record = max((fly_random(family, level, seed) for seed in range(2)), key=turns)
         first, *later = texts(record)
         length = tokens(message("system", SYSTEM_PROMPT)) + tokens(message("user", first))
         for command, text in zip(record.commands, later, strict=True):

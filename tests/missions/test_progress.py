@@ -93,7 +93,7 @@ def test_looking_at_the_sun_breaks_the_keep_out() -> None:
 
 def test_a_broken_soft_rule_does_not_fail_the_mission() -> None:
     spec = SPEC.model_copy(update={"rules": (RateCap(rate_rad_s=0.01),)})
-    fast = track(spec, spec.directives[0].target, 0, 5)
+    fast = track(spec, POINTS[0].target, 0, 5)
     fast = replace(fast, omega_BN_B=fast.omega_BN_B + 0.02)
     progress = spec.advance(spec.begin(), fast)
     assert progress.broken == {0}
