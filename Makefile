@@ -21,7 +21,7 @@ check: setup
 	$(BIN)/openenv validate . --level static
 
 serve: setup
-	$(BIN)/python -m orbital_ops_env.server.app $(ARGS)
+	ENV_README_PATH=README.md ENABLE_WEB_INTERFACE=true $(BIN)/python -m orbital_ops_env.server.app $(ARGS)
 
 levels: setup
 	$(BIN)/python -m orbital_ops_env.studies.levels $(ARGS)

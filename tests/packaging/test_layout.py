@@ -1,6 +1,5 @@
 """The repository's root is the package, and installs as one."""
 
-import ast
 import importlib.util
 import subprocess
 import sys
@@ -10,6 +9,8 @@ from typing import Any
 
 import pytest
 from openenv.auto import AutoAction, AutoEnv
+
+import orbital_ops_env
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,17 +35,18 @@ def test_tests_are_no_package() -> None:
     assert not list((ROOT / "tests").rglob("__init__.py"))
 
 
-def test_the_root_module_is_a_docstring() -> None:
-    (statement,) = ast.parse((ROOT / "__init__.py").read_text()).body
-    assert isinstance(statement, ast.Expr)
-    assert isinstance(statement.value, ast.Constant)
-
-
 def loaded(module: str) -> set[str]:
     """What importing a module loads, in a process of its own."""
     script = f"import sys, {module}; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd="/")
     return set(run.stdout.split())
+
+
+def test_the_root_module_loads_nothing_until_a_name_is_asked_for() -> None:
+    assert not {m for m in loaded("orbital_ops_env") if m.startswith(("openenv", "orbital_ops_env."))}
+    assert "openenv" in loaded("orbital_ops_env; orbital_ops_env.OrbitalOpsEnv")
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        orbital_ops_env.Nothing  # noqa: B018
 
 
 AGENT_SIDE = {"client", "commands", "models", "policies"}
