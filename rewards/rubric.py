@@ -32,7 +32,7 @@ class Weights:
 
     def __post_init__(self) -> None:
         values = [getattr(self, field.name) for field in fields(self)]
-        if min(values) < 0 or abs(sum(values) - 1) > SUM_TOLERANCE:
+        if not (min(values) >= 0 and abs(sum(values) - 1) <= SUM_TOLERANCE):
             raise ValueError(f"weights must be at least 0 and sum to 1, got {self}")
 
 

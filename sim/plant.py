@@ -393,7 +393,7 @@ class Plant:
 
     def _target(self, name: str) -> Target:
         if name not in self._targets:
-            raise Refusal(f"no target {name}, expected one of {', '.join(self._targets)}")
+            raise Refusal(f"no target {name} in this mission")
         return self._targets[name]
 
     def _estimated_dcm(self) -> Mat3:

@@ -1,5 +1,6 @@
 """The repository's root is the package, and installs as one."""
 
+import ast
 import importlib.util
 import subprocess
 import sys

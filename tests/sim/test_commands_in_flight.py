@@ -68,7 +68,7 @@ def named(value: Any) -> str:
 
 
 REFUSED: list[tuple[AnyCommand, str]] = [
-    (Slew(target="moon", rate_deg_s=1.0), "no target moon, expected one of sun, nadir"),
+    (Slew(target="moon", rate_deg_s=1.0), "no target moon in this mission"),
     (Hold(target="moon", deadband_deg=1.0, duration_s=60.0), "no target moon"),
     (Hold(target="sun", deadband_deg=1.0, duration_s=60.0), "deg away, slew first"),
     (Image(target="nadir"), "image: subsystem not installed"),
