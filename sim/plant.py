@@ -7,7 +7,7 @@ refused and cost time. There is no checkpoint: a state is restored by flying the
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import Any
 
@@ -16,37 +16,26 @@ import numpy as np
 from orbital_ops_env import commands
 from orbital_ops_env.commands import AnyCommand
 from orbital_ops_env.sim import kernels
+from orbital_ops_env.sim.autopilot import Autopilot
 from orbital_ops_env.sim.constants import NITROGEN_GAS_CONSTANT
 from orbital_ops_env.sim.frames import (
-    Mat3,
     angle_between,
-    dcm_from_ep,
     dcm_from_mrp,
-    ep_from_dcm,
-    ep_from_mrp,
-    ep_of_rotation,
-    ep_product,
-    mrp_from_ep,
-    relative,
-    rotation_of_ep,
-    triple,
 )
 from orbital_ops_env.sim.state import (
     PAYLOAD_B,
     EndReason,
     LimitName,
     Limits,
-    Nadir,
-    Relay,
     Sensed,
     Snapshot,
     SpacecraftConfig,
     Start,
     Target,
     Track,
-    target_frame,
 )
-from orbital_ops_env.sim.vehicle import Variation, Vehicle
+from orbital_ops_env.sim.variation import draw_variation
+from orbital_ops_env.sim.vehicle import Vehicle
 
 SETTLED_RAD = math.radians(1.0)
 """[rad] a slew is over when the estimated error stays under it,"""
@@ -60,8 +49,6 @@ DETUMBLE_GAIN = 3.0
 """[N m s] rate gain that leaves 0.02 deg/s: level_on x 0.1/0.5 x 7.5 mN m / gain."""
 NO_STIFFNESS = 1e-9
 """[N m] attitude gain while only rates matter; Basilisk has no rate damper."""
-SLEW_AUTHORITY = 0.6
-"""[-] share of the torque that a turn's ramps use; the rest is for control."""
 EASE_RAD_S = math.radians(0.2)
 """[rad/s] rate at which a hold closes an error above `EASE_RAD`."""
 EASE_RAD = math.radians(2.0)
@@ -72,15 +59,6 @@ CALIBRATION_RATE_RAD_S = math.radians(0.5)
 """[rad/s] fastest star tracker rate that a calibration accepts."""
 SHORTEST_TURN_S = 30.0
 """[s] least time a slew is given before it is cut off."""
-
-TIP_OFF_RATIO = 0.02
-"""[-] 1 sigma of tip-off rate about the mission's."""
-TIP_OFF_RAD = math.radians(4.0)
-"""[rad] 1 sigma an axis of the first attitude about the mission's after separation."""
-LOST_RAD = math.radians(3.0)
-"""[rad] 1 sigma an axis of the first attitude estimate after separation."""
-KNOWN_RAD = math.radians(0.05)
-"""[rad] the same when the craft is already in operation."""
 
 
 @dataclass(frozen=True)
@@ -96,40 +74,6 @@ class _Flight:
 
 class Refusal(Exception):
     """A readable command that cannot be done now; its text is the telemetry."""
-
-
-def draw_variation(start: Start, episode_seed: int, craft: SpacecraftConfig) -> tuple[Start, Variation]:
-    """The start and the disturbances of one episode.
-
-    Each purpose has a generator of its own, keyed by number, so that a new one shifts no other.
-    """
-    tip_off, sensors, biases, forces, resources = (
-        np.random.default_rng(np.random.SeedSequence([episode_seed, purpose])) for purpose in range(5)
-    )
-    spread, lost = (KNOWN_RAD, KNOWN_RAD) if start.attitude_known else (TIP_OFF_RAD, LOST_RAD)
-    turned = ep_product(
-        ep_of_rotation(spread * tip_off.normal(size=3)), ep_from_mrp(np.array(start.sigma_BN))
-    )
-    omega = np.array(start.omega_BN_B) * (1 + TIP_OFF_RATIO * tip_off.normal(size=3))
-    gyro_seed, tracker_seed, sun_seed = (int(n) for n in sensors.integers(2, 2**31, size=3))
-    dipole = forces.normal(size=3)
-    offset = forces.normal(size=3)
-    variation = Variation(
-        sensor_seeds=(gyro_seed, tracker_seed, sun_seed),
-        gyro_bias_rad_s=craft.sensors.gyro_bias_rad_s * biases.normal(size=3),
-        attitude_error_rad=lost * biases.normal(size=3),
-        dipole_a_m2=craft.environment.dipole_a_m2 * dipole / np.linalg.norm(dipole),
-        density_ratio=float(np.exp(forces.normal(scale=0.4))),
-        drag_direction=offset / np.linalg.norm(offset),
-        battery_fraction=float(resources.uniform(0.6, 0.95)),
-        temperature_k=float(resources.uniform(284.0, 300.0)),
-    )
-    moved = replace(
-        start,
-        sigma_BN=triple(mrp_from_ep(turned)),
-        omega_BN_B=triple(omega),
-    )
-    return moved, variation
 
 
 class Plant:
@@ -150,13 +94,13 @@ class Plant:
         craft: SpacecraftConfig | None = None,
     ) -> None:
         self.craft = craft or SpacecraftConfig()
-        self._orbit = start.orbit
         self._sun_hat_N = start.orbit.sun_hat_N
         self._targets = dict(targets)
         self._loaded_kg = start.propellant_kg
         self._gauge = np.random.default_rng(np.random.SeedSequence([episode_seed, 5]))
         start, variation = draw_variation(start, episode_seed, self.craft)
         self._vehicle = Vehicle(start, variation, self.craft)
+        self._pilot = Autopilot(self._vehicle, start.orbit, self.craft)
         self._row = self._vehicle.row()
         self.snapshot = self._observe([self._row], "completed", "")
 
@@ -252,29 +196,29 @@ class Plant:
 
     @_begin.register
     def _(self, command: commands.Detumble) -> _Flight:
-        self._follow_here()
-        self._gains(NO_STIFFNESS, DETUMBLE_GAIN)
+        self._pilot.stay()
+        self._pilot.set_gains(NO_STIFFNESS, DETUMBLE_GAIN)
         threshold = math.radians(command.rate_deg_s)
         return _Flight(commands.DETUMBLE_LIMIT_S, lambda row: _norm(row, "omega") < threshold)
 
     @_begin.register
     def _(self, command: commands.Slew) -> _Flight:
         target = self._target(command.target)
-        nominal = self._turn_to(target, math.radians(command.rate_deg_s))
-        self._gains(*self._deadband(SLEW_DEADBAND_RAD))
+        nominal = self._pilot.turn_to(target, math.radians(command.rate_deg_s), self.t)
+        self._pilot.set_gains(*self._pilot.deadband_gains(SLEW_DEADBAND_RAD))
         arrival = self.t + nominal
         return _Flight(max(2 * nominal, nominal + SHORTEST_TURN_S), lambda row: _settled(row, arrival))
 
     @_begin.register
     def _(self, command: commands.Hold) -> _Flight:
         target = self._target(command.target)
-        away = self._angle_to(target)
+        away = self._pilot.angle_to(target, self.t)
         if away > HOLD_REACH_RAD:
             raise Refusal(f"{command.target} is {math.degrees(away):.0f} deg away, slew first")
-        self._turn_to(target, EASE_RAD_S)
+        self._pilot.turn_to(target, EASE_RAD_S, self.t)
         if away < EASE_RAD:
             self._vehicle.guidance.memory.angle = 0.0
-        self._gains(*self._deadband(math.radians(command.deadband_deg)))
+        self._pilot.set_gains(*self._pilot.deadband_gains(math.radians(command.deadband_deg)))
         return _Flight(command.duration_s, lasting=True)
 
     @_begin.register
@@ -327,7 +271,7 @@ class Plant:
     @_begin.register
     def _(self, command: commands.SafeMode) -> _Flight:
         self._vehicle.guide_by(sun_safe=True)
-        self._gains(*self._deadband(SLEW_DEADBAND_RAD))
+        self._pilot.set_gains(*self._pilot.deadband_gains(SLEW_DEADBAND_RAD))
         return _Flight(command.duration_s, lasting=True)
 
     @_begin.register
@@ -366,8 +310,6 @@ class Plant:
         valves.bias = np.array(self._vehicle.estimator.memory.bias)
         self._vehicle.guide_by(sun_safe=False)
 
-    # -- onboard software ----------------------------------------------------------------------
-
     def _inhibited(self, duration_s: float, *, lasting: bool = False) -> _Flight:
         return _Flight(duration_s, lasting=lasting)
 
@@ -376,65 +318,10 @@ class Plant:
         valves.test = kernels.TEST_PERIODS
         return _Flight(commands.CHECK_S)
 
-    def _gains(self, stiffness: float, damping: float) -> None:
-        self._vehicle.feedback.K = stiffness
-        self._vehicle.feedback.P = damping
-        self._vehicle.valves.memory.inhibit = 0
-
-    def _deadband(self, deadband_rad: float) -> tuple[float, float]:
-        """Gains whose Schmitt trigger leaves a dead angle of half a deadband, damping ratio 1.
-
-        The least attitude error that fires a pulse is 4 level_on (t_min / T) F arm / K.
-        """
-        jets = self.craft.thrusters
-        least_torque = jets.schmitt_on * jets.step_s / jets.control_s * jets.torque_n_m
-        stiffness = 4 * least_torque / (deadband_rad / 2)
-        return stiffness, 2 * math.sqrt(self.craft.inertia_kg_m2[1] * stiffness / 4)
-
     def _target(self, name: str) -> Target:
         if name not in self._targets:
             raise Refusal(f"no target {name} in this mission")
         return self._targets[name]
-
-    def _estimated_dcm(self) -> Mat3:
-        return dcm_from_ep(np.array(self._vehicle.estimator.memory.q))
-
-    def _angle_to(self, target: Target) -> float:
-        frame = target_frame(target, self._orbit, self.t)
-        turn = rotation_of_ep(ep_from_dcm(relative(self._estimated_dcm(), frame)))
-        return float(np.linalg.norm(turn))
-
-    def _turn_to(self, target: Target, rate_rad_s: float) -> float:
-        """Start a rate-limited eigenaxis turn onto a target's frame; returns its duration [s]."""
-        guidance = self._vehicle.guidance.memory
-        frame = target_frame(target, self._orbit, self.t)
-        turn = rotation_of_ep(ep_from_dcm(relative(self._estimated_dcm(), frame)))
-        angle = float(np.linalg.norm(turn))
-        axis = turn / angle if angle > 0 else np.array([1.0, 0.0, 0.0])
-        inertia = float(np.linalg.norm(np.array(self.craft.inertia_kg_m2) * axis))
-        torque = SLEW_AUTHORITY * self.craft.thrusters.torque_n_m
-        acceleration = torque / inertia
-        guidance.follow = kernels.FIXED
-        if isinstance(target, Nadir):
-            guidance.follow = kernels.NADIR
-        if isinstance(target, Relay):
-            guidance.follow = kernels.RELAY
-            guidance.relay_angle = target.longitude_rad + self._orbit.sidereal_rad
-        guidance.frame = frame
-        guidance.start = self.t
-        guidance.axis = axis
-        guidance.angle = angle
-        guidance.rate = rate_rad_s
-        guidance.acceleration = acceleration
-        ramp = min(rate_rad_s / acceleration, math.sqrt(angle / acceleration))
-        return ramp + angle / (acceleration * ramp) if angle > 0 else 0.0
-
-    def _follow_here(self) -> None:
-        """Make the present attitude the reference, for commands that steer rates only."""
-        guidance = self._vehicle.guidance.memory
-        guidance.follow = kernels.FIXED
-        guidance.frame = self._estimated_dcm()
-        guidance.angle = 0.0
 
     # -- telemetry -----------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ instruments and onboard software that it lacks are the kernels beside it.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,28 +41,13 @@ from orbital_ops_env.sim import kernels
 from orbital_ops_env.sim.constants import ASTRONOMICAL_UNIT_M, EARTH_RADIUS_M, MU_EARTH
 from orbital_ops_env.sim.frames import Vec3, dcm_from_mrp, ep_from_mrp, ep_of_rotation, ep_product
 from orbital_ops_env.sim.state import PANEL_B, SpacecraftConfig, Start
+from orbital_ops_env.sim.variation import Variation
 
 SECOND_NS = 1_000_000_000
 DIPOLE_FIELD_NT = (-29404.8, -1450.9, 4652.5)
 """[nT] g10, g11, h11 of the centred dipole. Source: IGRF-13, 2020."""
 SPIN_RATE_RAD_S = math.radians(0.5)
 """[rad/s] safe mode's turn about the Sun line."""
-
-
-@dataclass(frozen=True)
-class Variation:
-    """What differs between two episodes of one mission, beside sensor noise."""
-
-    sensor_seeds: tuple[int, int, int]
-    """Seeds of gyro, star tracker and Sun sensors."""
-    gyro_bias_rad_s: Vec3
-    attitude_error_rad: Vec3
-    """[rad] (3,) rotation of the first attitude estimate away from the truth."""
-    dipole_a_m2: Vec3
-    density_ratio: float
-    drag_direction: Vec3
-    battery_fraction: float
-    temperature_k: float
 
 
 def _quiet() -> None:

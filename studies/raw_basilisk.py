@@ -36,8 +36,9 @@ from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.models import OrbitalOpsAction, OrbitalOpsObservation
 from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.sim.kernels import ROW
-from orbital_ops_env.sim.plant import Plant, draw_variation
+from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.sim.state import Snapshot, SpacecraftConfig
+from orbital_ops_env.sim.variation import draw_variation
 from orbital_ops_env.sim.vehicle import SECOND_NS, Vehicle
 
 FAMILY, LEVEL = "retarget-v0", 9

@@ -161,7 +161,7 @@ def test_a_slew_that_cannot_settle_is_cut_off_at_twice_its_nominal_time(build: B
     plant = build(propellant_g=0.1)
     cut = plant.execute(Slew(target="sun", rate_deg_s=2.0))
     assert cut.detail == "propellant"  # the tank's last gram ends it once
-    nominal = plant._turn_to(Sun(), math.radians(2.0))
+    nominal = plant._pilot.turn_to(Sun(), math.radians(2.0), plant.t)
     cut = plant.execute(Slew(target="sun", rate_deg_s=2.0))
     assert cut.reason == "duration"
     assert cut.t - cut.began == pytest.approx(2 * nominal, abs=1.0)

@@ -17,8 +17,9 @@ from orbital_ops_env.commands import (
 )
 from orbital_ops_env.sim import kernels
 from orbital_ops_env.sim.frames import Vec3, dcm_from_mrp, ep_of_rotation, ep_product
-from orbital_ops_env.sim.plant import LOST_RAD, Plant
+from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.sim.state import Nadir, Orbit, Snapshot, SpacecraftConfig
+from orbital_ops_env.sim.variation import LOST_RAD
 
 Build = Callable[..., Plant]
 Knowledge = Callable[[Snapshot], float]
@@ -84,7 +85,7 @@ def test_a_held_biased_craft_leans_on_its_target_as_the_gains_imply(
 ) -> None:
     plant = bias(build(), BIAS_DEG_S)
     held = plant.execute(HOLD_2_MIN)
-    stiffness, damping = plant._deadband(math.radians(1.0))
+    stiffness, damping = plant._pilot.deadband_gains(math.radians(1.0))
     lean = 4 * damping * 0.5 / stiffness  # K sigma = P bias, sigma a quarter of the angle
     true, believed = (errors_deg(t, Nadir(), orbit)[-1] for t in (held.truth, held.estimate))
     assert believed == pytest.approx(lean, abs=0.5)

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orbital_ops_env.commands import Coast, Detumble, Slew
-from orbital_ops_env.sim.plant import Plant, draw_variation
+from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.sim.state import Orbit, Sensors, SpacecraftConfig, Start
-from orbital_ops_env.sim.vehicle import Variation, Vehicle
+from orbital_ops_env.sim.variation import Variation, draw_variation
+from orbital_ops_env.sim.vehicle import Vehicle
 
 Build = Callable[..., Plant]
 START = Start(
