@@ -6,8 +6,8 @@ from orbital_ops_env.studies import figures
 
 README: Final = figures.ROOT / "README.md"
 LEVELS_HEAD: Final = (
-    "| family | level | idle | random | best of 64 scripts | rules | reference |",
-    "|---|---|---|---|---|---|---|",
+    "| family | level | idle | best of 64 scripts | rules | reference |",
+    "|---|---|---|---|---|---|",
 )
 BENCH_HEAD: Final = ("| measure | value | target |", "|---|---|---|")
 BENCH_ROWS: Final = (
@@ -24,7 +24,7 @@ def levels(data: dict[str, Any]) -> str:
     rows: list[str] = []
     for family in sorted(key for key in data if key.endswith("-v0")):
         for level, cell in data[family].items():
-            names = ("idle", "random", "best_script", "rules", "reference")
+            names = ("idle", "best_script", "rules", "reference")
             rates = (f"{cell[n]['success']:.2f}" if n in cell else "–" for n in names)
             rows.append(f"| `{family}` | {level} | {' | '.join(rates)} |")
     return "\n".join((*LEVELS_HEAD, *rows))
