@@ -34,11 +34,18 @@ from orbital_ops_env.client import (
     OrbitalOpsObservation,
     OrbitalOpsState,
 )
-from orbital_ops_env.commands import Coast, Hold, Slew
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.studies import figures
-from orbital_ops_env.studies.raw_basilisk import Course, RawFlight, build_s, find_course, serving
+from orbital_ops_env.studies.raw_basilisk import (
+    Course,
+    RawFlight,
+    build_s,
+    coast,
+    find_course,
+    hold,
+    serving,
+)
 
 SERVER, BARE = "orbital_ops_env.server.app", "orbital_ops_env.studies.raw_basilisk"
 STEP_S, LONG_S = 30.0, 300.0
@@ -248,10 +255,9 @@ def summary(times: Times) -> dict[str, float]:
 def measure(effort: Effort) -> dict[str, Any]:
     """The figures of a run."""
     cores, busy = os.cpu_count() or 1, os.getloadavg()[0]
-    coast, hold = Coast(duration_s=STEP_S), Hold(target="sun", deadband_deg=1.0, duration_s=STEP_S)
-    coasting = find_course((), coast, STEP_S, effort.steps)
-    holding = find_course((Slew(target="sun", rate_deg_s=1.0),), hold, STEP_S, effort.steps)
-    long = find_course((), Coast(duration_s=LONG_S), LONG_S, 1)
+    coasting = find_course(coast, STEP_S, effort.steps)
+    holding = find_course(hold, STEP_S, effort.steps)
+    long = find_course(coast, LONG_S, 1)
     with serving(SERVER) as (url, _):
         resets = time_resets(url, effort.resets)
         steps = {

@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -30,9 +30,9 @@ from openenv.core.env_server import create_app
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import State
 
-from orbital_ops_env.commands import AnyCommand, Coast
+from orbital_ops_env.commands import AnyCommand, Coast, Hold, Slew
 from orbital_ops_env.missions.catalog import generate
-from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.missions.mission import MissionSpec, Point
 from orbital_ops_env.models import OrbitalOpsAction, OrbitalOpsObservation
 from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.sim.kernels import ROW
@@ -101,19 +101,30 @@ class Course:
         return True
 
 
-def find_course(
-    prelude: tuple[AnyCommand, ...], command: AnyCommand, flight_s: float, repeats: int
-) -> Course:
-    """The course on the first mission that flies it in full.
+def coast(spec: MissionSpec, flight_s: float, repeats: int) -> Course:
+    """Coasting from the start, valves inhibited."""
+    return Course(spec, (), Coast(duration_s=flight_s), flight_s, repeats)
+
+
+def hold(spec: MissionSpec, flight_s: float, repeats: int) -> Course:
+    """Holding the first target of the mission after the turn to it."""
+    target = next(d.target for d in spec.directives if isinstance(d, Point))
+    command = Hold(target=target, deadband_deg=1.0, duration_s=flight_s)
+    return Course(spec, (Slew(target=target, rate_deg_s=1.0),), command, flight_s, repeats)
+
+
+def find_course(kind: Callable[[MissionSpec, float, int], Course], flight_s: float, repeats: int) -> Course:
+    """The course of a kind on the first mission that flies it in full.
 
     Raises:
         LookupError: No mission of `SEEDS` does.
     """
     for seed in SEEDS:
-        course = Course(generate(FAMILY, LEVEL, seed), prelude, command, flight_s, repeats)
+        course = kind(generate(FAMILY, LEVEL, seed), flight_s, repeats)
         if course.flies():
             return course
-    raise LookupError(f"no {FAMILY} of level {LEVEL} in {SEEDS} flies {command!r} {repeats} times")
+    name = f"{kind.__name__} {flight_s:.0f} s {repeats} times"
+    raise LookupError(f"{FAMILY} level {LEVEL}: no mission of {SEEDS} flies {name} in full")
 
 
 class RawFlight:

@@ -10,24 +10,27 @@ import uvicorn
 from openenv.core.env_server import create_app
 
 from orbital_ops_env.client import OrbitalOpsAction, OrbitalOpsObservation
-from orbital_ops_env.commands import Coast, Hold, Slew
 from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.studies import bench
-from orbital_ops_env.studies.raw_basilisk import Course, Nothing, RawFlight, build_s, find_course
-
-COAST = Coast(duration_s=30.0)
-HOLD = Hold(target="sun", deadband_deg=1.0, duration_s=30.0)
-TO_SUN = Slew(target="sun", rate_deg_s=1.0)
+from orbital_ops_env.studies.raw_basilisk import (
+    Course,
+    Nothing,
+    RawFlight,
+    build_s,
+    coast,
+    find_course,
+    hold,
+)
 
 
 @pytest.fixture(scope="module")
 def coasting() -> Course:
-    return find_course((), COAST, 30.0, 2)
+    return find_course(coast, 30.0, 2)
 
 
 @pytest.fixture
 def bare_url(coasting):
-    observation = Episode(coasting.spec, coasting.spec.seed).step(COAST)
+    observation = Episode(coasting.spec, coasting.spec.seed).step(coasting.command)
     make = partial(Nothing, observation)
     app = create_app(make, OrbitalOpsAction, OrbitalOpsObservation, max_concurrent_envs=8)
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error"))
@@ -40,9 +43,9 @@ def bare_url(coasting):
     thread.join()
 
 
-@pytest.mark.parametrize(("prelude", "command"), [((), COAST), ((TO_SUN,), HOLD)])
-def test_raw_basilisk_flies_as_the_plant_does(prelude, command):
-    course = find_course(prelude, command, 30.0, 2)
+@pytest.mark.parametrize("kind", [coast, hold])
+def test_raw_basilisk_flies_as_the_plant_does(kind):
+    course = find_course(kind, 30.0, 2)
     raw, plant = RawFlight(course), course.plant()
     for _ in range(course.repeats):
         assert raw.fly_s() > 0
@@ -53,8 +56,7 @@ def test_raw_basilisk_flies_as_the_plant_does(prelude, command):
 
 def test_a_course_is_flown_in_full(coasting):
     assert coasting.flies()
-    beyond = Course(coasting.spec, (), Coast(duration_s=1200.0), 1200.0, 3)
-    assert not beyond.flies()
+    assert not coast(coasting.spec, 1200.0, 3).flies()
 
 
 def test_a_build_takes_time(coasting):
