@@ -61,7 +61,9 @@ class OrbitalOpsEnv(EnvClient[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOp
             return await super()._step_async(action, **kwargs)
         except RuntimeError as error:
             raise _named(error, started=self._started) from error
-        except ConnectionClosed as error:
+        except (ConnectionClosed, ConnectionError) as error:
+            if not self._started:
+                raise
             raise EpisodeLost(LOST) from error
 
     def _step_payload(self, action: OrbitalOpsAction) -> dict[str, Any]:
