@@ -8,6 +8,8 @@ the estimated one for what the onboard sequencer reports. All of it is pure.
 import hashlib
 import json
 import math
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -15,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from orbital_ops_env.sim.frames import angles_between, body_axis
+from orbital_ops_env.sim.frames import angles_between
 from orbital_ops_env.sim.state import (
-    PAYLOAD_B,
     Start,
+    Sun,
     Target,
     Track,
-    pointing_axis,
     target_directions,
 )
 
@@ -85,7 +86,7 @@ class Point(_Directive):
     def errors(self, track: Track, spec: "MissionSpec") -> NDArray[np.float64]:
         """[rad] (n,) angle between the pointing axis and the target."""
         target = spec.target(self.target)
-        axis = body_axis(track.sigma_BN, int(np.argmax(pointing_axis(target))))
+        axis = track.panel_N if isinstance(target, Sun) else track.payload_N
         return angles_between(axis, target_directions(target, spec.start.orbit, track.t))
 
 
@@ -101,9 +102,7 @@ class SunKeepOut(_Frozen):
 
     def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
         """(n,) rows at which the rule is broken."""
-        payload = body_axis(track.sigma_BN, int(np.argmax(PAYLOAD_B)))
-        sun = np.tile(spec.start.orbit.sun_hat_N, (len(track.t), 1))
-        return angles_between(payload, sun) < self.angle_rad
+        return angles_between(track.payload_N, spec.start.orbit.sun_hat_N[None]) < self.angle_rad
 
 
 class Reserve(_Frozen):
@@ -209,40 +208,50 @@ class MissionSpec(_Frozen):
             progress: Progress at the track's first row.
             track: History since; its first row has been judged unless mission time is 0.
         """
-        errors: dict[int, list[float]] = {}
-        broken = [rule.broken(track, self).tolist() for rule in self.rules]
-        times, propellant = track.t.tolist(), track.propellant_kg.tolist()
-        for n in range(0 if times[0] == 0 else 1, len(times)):
-            if self.decided(progress):
-                break
-            if progress.done not in errors:
-                errors[progress.done] = self.directives[progress.done].errors(track, self).tolist()
-            newly = frozenset(k for k, rows in enumerate(broken) if rows[n])
-            progress = self._meet(
-                progress, times[n], propellant[n], errors[progress.done][n], progress.broken | newly
-            )
+        n = 0 if track.t[0] == 0 else 1
+        breaks: defaultdict[int, set[int]] = defaultdict(set)
+        for k, rule in enumerate(self.rules):
+            for row in np.flatnonzero(rule.broken(track, self)).tolist():
+                breaks[row].add(k)
+        while n < len(track.t) and not self.decided(progress):
+            progress, n = self._pursue(progress, track, breaks, n)
         return progress
 
-    def _meet(
-        self, progress: Progress, t: float, propellant_kg: float, error: float, broken: frozenset[int]
-    ) -> Progress:
-        """One row of the current directive."""
-        directive = self.directives[progress.done]
-        holds = directive.opens_s <= t <= directive.closes_s and error <= directive.limit
-        since = min(progress.since, t) if holds else math.inf
-        dwelt = max(progress.dwelt, t - since) if holds else progress.dwelt
-        if dwelt >= directive.dwell_s:
-            return Progress(t, propellant_kg, done=progress.done + 1, broken=broken)
-        return Progress(
-            t=t,
-            propellant_kg=propellant_kg,
-            done=progress.done,
-            first=error if math.isinf(progress.first) else progress.first,
-            best=min(progress.best, error),
-            dwelt=dwelt,
-            since=since,
-            broken=broken,
-        )
+    def _pursue(
+        self, progress: Progress, track: Track, breaks: Mapping[int, set[int]], n: int
+    ) -> tuple[Progress, int]:
+        """The current directive from row n on, to the row at which it is done or the mission decided.
+
+        Args:
+            progress: Progress at the row before.
+            track: History.
+            breaks: Rules broken at a row, by row.
+            n: The row to begin at.
+
+        Returns:
+            Progress at the last row judged, and the row after it.
+        """
+        directive, broken = self.directives[progress.done], progress.broken
+        times, errors = track.t.tolist(), directive.errors(track, self).tolist()
+        closes = min(directive.closes_s, self.clock_s)
+        first = errors[n] if math.isinf(progress.first) else progress.first
+        best, dwelt, since = progress.best, progress.dwelt, progress.since
+        done = over = False
+        while n < len(times) and not over:
+            t, error = times[n], errors[n]
+            holds = directive.opens_s <= t <= directive.closes_s and error <= directive.limit
+            since = min(since, t) if holds else math.inf
+            dwelt = max(dwelt, t - since)
+            best = min(best, error)
+            if n in breaks:
+                broken |= breaks[n]
+            done = holds and dwelt >= directive.dwell_s
+            over = done or t >= closes or (n in breaks and any(self.rules[k].hard for k in broken))
+            n += 1
+        t, propellant_kg = times[n - 1], float(track.propellant_kg[n - 1])
+        if done:
+            return Progress(t, propellant_kg, done=progress.done + 1, broken=broken), n
+        return Progress(t, propellant_kg, progress.done, first, best, dwelt, since, broken), n
 
     def completion(self, progress: Progress) -> float:
         """(directives done + progress of the next) / directives, in [0, 1]; 0 once a hard rule is broken."""

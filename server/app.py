@@ -26,7 +26,8 @@ app = create_app(
 def main() -> None:
     """Serve on HOST:PORT, 0.0.0.0:8000 if they are not set."""
     host, port = os.environ.get("HOST", "0.0.0.0"), int(os.environ.get("PORT", "8000"))
-    uvicorn.run(app, host=host, port=port)
+    # Messages are under a kilobyte: compressing them costs more than it saves.
+    uvicorn.run(app, host=host, port=port, ws="websockets-sansio", ws_per_message_deflate=False)
 
 
 if __name__ == "__main__":

@@ -321,18 +321,22 @@ def body_axis(sigma_BN: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         sigma_BN: [-] (n, 3) attitude MRPs.
         axis: 0, 1 or 2 for x, y or z.
     """
-    s2 = np.sum(sigma_BN**2, axis=1)
-    cross_axis = np.cross(sigma_BN, np.eye(3)[axis])
-    twice = np.cross(sigma_BN, cross_axis)
-    scale = (1 + s2) ** 2
-    turn = (8 * twice + 4 * (1 - s2)[:, None] * cross_axis) / scale[:, None]
-    return np.eye(3)[axis] + turn
+    squared = (sigma_BN * sigma_BN).sum(axis=1)
+    scalar = (1 - squared) / (1 + squared)
+    vector = sigma_BN * (2 / (1 + squared))[:, None]
+    following, last = (axis + 1) % 3, (axis + 2) % 3
+    out = np.empty_like(sigma_BN)
+    out[:, axis] = 1 - 2 * (vector[:, following] ** 2 + vector[:, last] ** 2)
+    out[:, following] = 2 * (vector[:, axis] * vector[:, following] + scalar * vector[:, last])
+    out[:, last] = 2 * (vector[:, axis] * vector[:, last] - scalar * vector[:, following])
+    return out
 
 
 def angles_between(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[rad] (n,) Angles between the rows of two (n, 3) arrays, in [0, pi]."""
-    sine = np.linalg.norm(np.cross(a, b), axis=1)
-    return np.arctan2(sine, np.sum(a * b, axis=1))
+    """[rad] (n,) Angles between the rows of two (n, 3) arrays, in [0, pi]; one row meets every row."""
+    (ax, ay, az), (bx, by, bz) = a.T, b.T
+    x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+    return np.arctan2(np.sqrt(x * x + y * y + z * z), ax * bx + ay * by + az * bz)
 
 
 def triple(v: Vec3) -> tuple[float, float, float]:

@@ -67,13 +67,9 @@ TEST_PERIODS = 24
 PULSE_TRIM = 4e-10
 """[-] share of a step taken off an on-time, so that integration stages see whole steps."""
 
-ROW = {
+SCALARS = {
     "t": 0,
-    "true_sigma": slice(1, 4),
-    "true_omega": slice(4, 7),
     "true_propellant": 7,
-    "sigma": slice(8, 11),
-    "omega": slice(11, 14),
     "error": 14,
     "error_rate": 15,
     "on_time": 16,
@@ -81,10 +77,25 @@ ROW = {
     "panel": 18,
     "illumination": 19,
     "temperature": 20,
+    "rate": 24,
+    "sun_angle": 25,
+}
+VECTORS = {
+    "true_sigma": slice(1, 4),
+    "true_omega": slice(4, 7),
+    "sigma": slice(8, 11),
+    "omega": slice(11, 14),
     "sun": slice(21, 24),
 }
-"""Where the `Recorder` puts what, SI; `error` and `error_rate` are estimated against the reference."""
-ROW_SIZE = 24
+ROW = SCALARS | VECTORS
+"""Where the `Recorder` puts what, SI.
+
+`error`, `error_rate` (against the last reference), `rate` and `sun_angle` (payload) are as estimated on
+board.
+"""
+ROW_SIZE = 26
+RING_SIZE = 64
+"""[-] rows that the `Recorder` keeps, one a second."""
 
 
 def _source_stamp() -> str:
@@ -373,6 +384,7 @@ class ValveDriver(_Kernel):
         self.tankInMsg = messaging.FuelTankMsgReader()
         self.imuInMsg = messaging.IMUSensorMsgReader()
         self.valveOutMsg = messaging.THRArrayOnTimeCmdMsg()
+        self.bookOutMsg = messaging.THRArrayOnTimeCmdMsg()
         self.memory.dt = dt
         self.memory.unusable = unusable_kg
         self.memory.torque = torque
@@ -390,7 +402,14 @@ class ValveDriver(_Kernel):
         self.memory.surplus = np.zeros(3)
 
     @staticmethod
-    def UpdateStateImpl(requestInMsgPayload, tankInMsgPayload, imuInMsgPayload, valveOutMsgPayload, memory):
+    def UpdateStateImpl(
+        requestInMsgPayload,
+        tankInMsgPayload,
+        imuInMsgPayload,
+        valveOutMsgPayload,
+        bookOutMsgPayload,
+        memory,
+    ):
         rate, mid, stored = np.empty(3), np.empty(3), np.empty(3)
         for i in range(3):
             rate[i] = imuInMsgPayload.AngVelPlatform[i] - memory.bias[i]
@@ -427,24 +446,28 @@ class ValveDriver(_Kernel):
                 valveOutMsgPayload.OnTimeRequest[valve] = memory.dt * (steps - PULSE_TRIM)
             memory.ticks[valve] += steps
             memory.last[channel] = steps
+        for valve in range(12):
+            bookOutMsgPayload.OnTimeRequest[valve] = memory.ticks[valve] * memory.dt
         memory.test = max(memory.test - 1, 0)
         if memory.channel >= 0:
             memory.pulse = max(memory.pulse - TICKS_PER_CONTROL, 0)
 
 
 class Recorder(_Kernel):
-    """Copies one row of truth and estimate a second, where Python can read it cheaply."""
+    """Copies one row of truth and estimate a second into a ring, where Python can read it cheaply."""
 
-    def __init__(self, tank: Tank, temperature_k: float) -> None:
+    def __init__(self, tank: Tank, temperature_k: float, sun_hat_N: np.ndarray) -> None:
         super().__init__("recorder")
         self.stateInMsg = messaging.SCStatesMsgReader()
         self.navInMsg = messaging.NavAttMsgReader()
         self.guidInMsg = messaging.AttGuidMsgReader()
         self.tankInMsg = messaging.FuelTankMsgReader()
+        self.bookInMsg = messaging.THRArrayOnTimeCmdMsgReader()
         self.batteryInMsg = messaging.PowerStorageStatusMsgReader()
         self.panelInMsg = messaging.PowerNodeUsageMsgReader()
         self.eclipseInMsg = messaging.EclipseMsgReader()
-        self.memory.row = np.zeros(ROW_SIZE)
+        self.memory.rows = np.zeros((RING_SIZE, ROW_SIZE))
+        self.memory.sun = sun_hat_N
         self.memory.unusable = tank.unusable_kg
         self.memory.temperature = temperature_k
         self.memory.time_constant = tank.time_constant_s
@@ -457,17 +480,18 @@ class Recorder(_Kernel):
         navInMsgPayload,
         guidInMsgPayload,
         tankInMsgPayload,
+        bookInMsgPayload,
         batteryInMsgPayload,
         panelInMsgPayload,
         eclipseInMsgPayload,
         CurrentSimNanos,
         memory,
     ):
+        row = memory.rows[memory.count % RING_SIZE]
         memory.count += 1
         lit = eclipseInMsgPayload.shadowFactor
         around = memory.eclipse + lit * (memory.sunlit - memory.eclipse)
         memory.temperature += (around - memory.temperature) / memory.time_constant
-        row = memory.row
         row[0] = CurrentSimNanos / 1e9
         error = rotation_of_ep(ep_from_mrp(guidInMsgPayload.sigma_BR.copy()))
         for i in range(3):
@@ -479,7 +503,13 @@ class Recorder(_Kernel):
         row[7] = max(tankInMsgPayload.fuelMass - memory.unusable, 0.0)
         row[14] = norm(error)
         row[15] = norm(guidInMsgPayload.omega_BR_B)
+        row[16] = 0.0
+        for valve in range(12):
+            row[16] += bookInMsgPayload.OnTimeRequest[valve]
         row[17] = batteryInMsgPayload.storageLevel / batteryInMsgPayload.storageCapacity
         row[18] = panelInMsgPayload.netPower
         row[19] = lit
         row[20] = memory.temperature
+        row[24] = norm(navInMsgPayload.omega_BN_B)
+        payload = dcm_from_mrp(navInMsgPayload.sigma_BN.copy())[2]
+        row[25] = angle_between(payload, memory.sun)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import singledispatchmethod
-from typing import Any
+from typing import Final
 
 import numpy as np
 
@@ -18,12 +18,7 @@ from orbital_ops_env.commands import AnyCommand
 from orbital_ops_env.sim import kernels
 from orbital_ops_env.sim.autopilot import Autopilot
 from orbital_ops_env.sim.constants import NITROGEN_GAS_CONSTANT
-from orbital_ops_env.sim.frames import (
-    angle_between,
-    dcm_from_mrp,
-)
 from orbital_ops_env.sim.state import (
-    PAYLOAD_B,
     EndReason,
     LimitName,
     Limits,
@@ -59,6 +54,18 @@ CALIBRATION_RATE_RAD_S = math.radians(0.5)
 """[rad/s] fastest star tracker rate that a calibration accepts."""
 SHORTEST_TURN_S = 30.0
 """[s] least time a slew is given before it is cut off."""
+ENDINGS: Final[tuple[tuple[EndReason, LimitName], ...]] = (
+    ("limit", "propellant"),
+    ("limit", "sun_angle"),
+    ("alarm", "body_rate"),
+    ("alarm", "battery"),
+)
+"""Limits and alarms that end a command, the most important first."""
+OPEN_VALVES = 3
+"""[-] most that are open at once: one an axis."""
+TIME, ON_TIME, BATTERY, RATE, SUN_ANGLE, ERROR, ERROR_RATE = (
+    kernels.SCALARS[name] for name in ("t", "on_time", "battery", "rate", "sun_angle", "error", "error_rate")
+)
 
 
 @dataclass(frozen=True)
@@ -66,10 +73,10 @@ class _Flight:
     """How a command flies: until it is done, or its time is up."""
 
     duration_s: float
-    done: Callable[[np.ndarray], bool] | None = None
+    runs_out: EndReason = "completed"
+    """The reason given when its time is up."""
+    done: Callable[[list[float]], bool] | None = None
     """Whether a row counts towards `STEADY_S`; None for a command that just lasts."""
-    lasting: bool = False
-    """Whether running out of time is the command's own end by duration."""
 
 
 class Refusal(Exception):
@@ -94,20 +101,19 @@ class Plant:
         craft: SpacecraftConfig | None = None,
     ) -> None:
         self.craft = craft or SpacecraftConfig()
-        self._sun_hat_N = start.orbit.sun_hat_N
         self._targets = dict(targets)
-        self._loaded_kg = start.propellant_kg
+        self._loaded_kg, self._flow_kg_s = start.propellant_kg, self.craft.thrusters.flow_kg_s
         self._gauge = np.random.default_rng(np.random.SeedSequence([episode_seed, 5]))
         start, variation = draw_variation(start, episode_seed, self.craft)
         self._vehicle = Vehicle(start, variation, self.craft)
         self._pilot = Autopilot(self._vehicle, start.orbit, self.craft)
-        self._row = self._vehicle.row()
-        self.snapshot = self._observe([self._row], "completed", "")
+        self._row = self._vehicle.advance(0.0)[-1]
+        self.snapshot = self._observe(self._row[None], "completed", "")
 
     @property
     def t(self) -> float:
         """[s] mission time."""
-        return float(self._row[kernels.ROW["t"]])
+        return float(self._row[TIME])
 
     def execute(self, command: AnyCommand, limits: Limits | None = None) -> Snapshot:
         """Fly one telecommand to its end.
@@ -124,69 +130,72 @@ class Plant:
         """
         limits = limits or Limits()
         self._vehicle.valves.memory.surplus = np.zeros(3)
+        refused = ""
         try:
             flight = self._begin(command)
         except Refusal as refusal:
-            rows, _, name = self._fly(_Flight(commands.REFUSED_S), limits)
-            self.snapshot = self._observe(rows, "refused", str(refusal) or name)
-            return self.snapshot
+            flight, refused = _Flight(commands.REFUSED_S), str(refusal)
         rows, reason, name = self._fly(flight, limits)
+        self._row = rows[-1]
         self._finish()
-        self.snapshot = self._observe(rows, reason, name)
+        self.snapshot = self._observe(rows, "refused" if refused else reason, refused or name)
         return self.snapshot
 
     # -- flying --------------------------------------------------------------------------------
 
-    def _fly(self, flight: _Flight, limits: Limits) -> tuple[list[np.ndarray], EndReason, LimitName]:
-        rows = [self._row]
-        end = self.t + flight.duration_s
-        edge = min((e for e in limits.edges_s if e > self.t), default=math.inf)
-        steady = 0
-        while True:
-            self._vehicle.advance(self.t + 1.0)
-            before, self._row = self._row, self._vehicle.row()
-            rows.append(self._row)
-            steady = steady + 1 if flight.done and flight.done(self._row) else 0
-            if steady >= STEADY_S:
-                return rows, "completed", ""
-            tripped = self._tripped(before, self._row, limits)
-            if tripped:
-                return rows, *tripped
-            if self.t >= end:
-                lasted = flight.done is not None or flight.lasting
-                return rows, "duration" if lasted else "completed", ""
-            if self.t >= edge:
-                return rows, "window_edge", ""
+    def _fly(self, flight: _Flight, limits: Limits) -> tuple[np.ndarray, EndReason, LimitName]:
+        """The rows of a flight, why it ended, and the limit or alarm that ended it."""
+        stretches, row, t = [self._row[None]], self._row.tolist(), self.t
+        end, edge = t + flight.duration_s, min((e for e in limits.edges_s if e > t), default=math.inf)
+        last = math.ceil(min(end, edge))
+        beyond, steady = self._beyond(row, limits), 0
+        ended: tuple[EndReason, LimitName] | None = None
+        while ended is None:
+            ahead = min(self._quiet_s(row, limits), kernels.RING_SIZE)
+            if flight.done:
+                ahead = min(ahead, STEADY_S - steady)
+            t = min(t + max(ahead, 1), last)
+            stretches.append(self._vehicle.advance(t))
+            for row in stretches[-1].tolist():
+                before, beyond = beyond, self._beyond(row, limits)
+                if beyond != before:
+                    ended = ended or _begun(before, beyond)
+                steady = steady + 1 if flight.done and flight.done(row) else 0
+            if ended is None and steady >= STEADY_S:
+                ended = "completed", ""
+            elif ended is None and t >= end:
+                ended = flight.runs_out, ""
+            elif ended is None and t >= edge:
+                ended = "window_edge", ""
+        reason, name = ended
+        return np.concatenate(stretches), reason, name
 
-    def _tripped(
-        self, before: np.ndarray, after: np.ndarray, limits: Limits
-    ) -> tuple[EndReason, LimitName] | None:
-        """The limit that was crossed between two rows; one that already stood ends nothing."""
-        crossings: tuple[tuple[EndReason, LimitName, Callable[[np.ndarray], Any]], ...] = (
-            ("limit", "propellant", lambda row: self._counted_kg(row) <= limits.propellant_kg),
-            ("limit", "sun_angle", lambda row: self._looks_near_sun(row, limits.sun_angle_rad)),
-            ("alarm", "body_rate", lambda row: _norm(row, "omega") > self.craft.body_rate_rad_s),
-            (
-                "alarm",
-                "battery",
-                lambda row: row[kernels.ROW["battery"]] < self.craft.power.low_fraction,
-            ),
+    def _quiet_s(self, row: list[float], limits: Limits) -> int:
+        """[s] for which no limit or alarm can come about, whatever valves and panel do."""
+        moments, power = self.craft.inertia_kg_m2, self.craft.power
+        torque = math.sqrt(3) * self.craft.thrusters.torque_n_m
+        tumbling = row[RATE] ** 2 * (max(moments) - min(moments))
+        acceleration = (torque + tumbling) / min(moments)
+        spans = (
+            (self._counted_kg(row[ON_TIME]) - limits.propellant_kg) / (OPEN_VALVES * self._flow_kg_s),
+            _soonest_s(row[SUN_ANGLE] - limits.sun_angle_rad, row[RATE], acceleration),
+            (self.craft.body_rate_rad_s - row[RATE]) / acceleration,
+            (row[BATTERY] - power.low_fraction) * power.battery_j / power.bus_w,
         )
-        for reason, name, crossed in crossings:
-            if crossed(after) and not crossed(before):
-                return reason, name
-        return None
+        return int(min(spans))
 
-    def _looks_near_sun(self, row: np.ndarray, limit_rad: float) -> bool:
-        """Whether payload and Sun are too near by the estimate, which sensor noise does not shake."""
-        if limit_rad <= 0:
-            return False
-        payload = dcm_from_mrp(row[kernels.ROW["sigma"]])[int(np.argmax(PAYLOAD_B))]
-        return angle_between(payload, self._sun_hat_N) < limit_rad
+    def _beyond(self, row: list[float], limits: Limits) -> tuple[bool, bool, bool, bool]:
+        """Whether each of `ENDINGS` stands, by the estimate; only one that begins to ends a command."""
+        return (
+            self._counted_kg(row[ON_TIME]) <= limits.propellant_kg,
+            row[SUN_ANGLE] < limits.sun_angle_rad,
+            row[RATE] > self.craft.body_rate_rad_s,
+            row[BATTERY] < self.craft.power.low_fraction,
+        )
 
-    def _counted_kg(self, row: np.ndarray) -> float:
-        used = row[kernels.ROW["on_time"]] * self.craft.thrusters.flow_kg_s
-        return max(self._loaded_kg - float(used), 0.0)
+    def _counted_kg(self, on_time_s: float) -> float:
+        """[kg] usable propellant by the books of the valves."""
+        return max(self._loaded_kg - on_time_s * self._flow_kg_s, 0.0)
 
     # -- commands ------------------------------------------------------------------------------
 
@@ -199,7 +208,7 @@ class Plant:
         self._pilot.stay()
         self._pilot.set_gains(NO_STIFFNESS, DETUMBLE_GAIN)
         threshold = math.radians(command.rate_deg_s)
-        return _Flight(commands.DETUMBLE_LIMIT_S, lambda row: _norm(row, "omega") < threshold)
+        return _Flight(commands.DETUMBLE_LIMIT_S, "duration", lambda row: row[RATE] < threshold)
 
     @_begin.register
     def _(self, command: commands.Slew) -> _Flight:
@@ -207,7 +216,8 @@ class Plant:
         nominal = self._pilot.turn_to(target, math.radians(command.rate_deg_s), self.t)
         self._pilot.set_gains(*self._pilot.deadband_gains(SLEW_DEADBAND_RAD))
         arrival = self.t + nominal
-        return _Flight(max(2 * nominal, nominal + SHORTEST_TURN_S), lambda row: _settled(row, arrival))
+        patience = max(2 * nominal, nominal + SHORTEST_TURN_S)
+        return _Flight(patience, "duration", lambda row: _settled(row, arrival))
 
     @_begin.register
     def _(self, command: commands.Hold) -> _Flight:
@@ -219,12 +229,12 @@ class Plant:
         if away < EASE_RAD:
             self._vehicle.guidance.memory.angle = 0.0
         self._pilot.set_gains(*self._pilot.deadband_gains(math.radians(command.deadband_deg)))
-        return _Flight(command.duration_s, lasting=True)
+        return _Flight(command.duration_s, "duration")
 
     @_begin.register
     def _(self, command: commands.Coast) -> _Flight:
         self._vehicle.valves.memory.inhibit = 1
-        return _Flight(command.duration_s, lasting=True)
+        return _Flight(command.duration_s, "duration")
 
     @_begin.register
     def _(self, command: commands.Fire) -> _Flight:
@@ -237,7 +247,7 @@ class Plant:
     @_begin.register
     def _(self, command: commands.SelectBranch) -> _Flight:
         self._vehicle.valves.memory.branch = "AB".index(command.branch)
-        return self._inhibited(commands.SWITCH_S)
+        return _Flight(commands.SWITCH_S)
 
     @_begin.register
     def _(self, command: commands.IsolateThruster) -> _Flight:
@@ -246,7 +256,7 @@ class Plant:
             raise Refusal(f"thruster {command.unit} is isolated already")
         isolated[command.unit - 1] = 1
         self._vehicle.valves.memory.isolated = isolated
-        return self._inhibited(commands.SWITCH_S)
+        return _Flight(commands.SWITCH_S)
 
     @_begin.register
     def _(self, command: commands.CalibrateGyro) -> _Flight:
@@ -260,25 +270,25 @@ class Plant:
         if navigator.source != kernels.STAR_TRACKER:
             raise Refusal("attitude source is not the star tracker")
         navigator.calibrating = 1
-        return self._inhibited(command.duration_s, lasting=True)
+        return _Flight(command.duration_s, "duration")
 
     @_begin.register
     def _(self, command: commands.SelectAttitudeSource) -> _Flight:
         sources = ("star_tracker", "sun_sensors", "gyro")
         self._vehicle.estimator.memory.source = sources.index(command.source)
-        return self._inhibited(commands.SWITCH_S)
+        return _Flight(commands.SWITCH_S)
 
     @_begin.register
     def _(self, command: commands.SafeMode) -> _Flight:
         self._vehicle.guide_by(sun_safe=True)
         self._pilot.set_gains(*self._pilot.deadband_gains(SLEW_DEADBAND_RAD))
-        return _Flight(command.duration_s, lasting=True)
+        return _Flight(command.duration_s, "duration")
 
     @_begin.register
     def _(self, command: commands.Check) -> _Flight:
         if command.subsystem == "thrusters":
             return self._test_pulses()
-        return self._inhibited(commands.CHECK_S)
+        return _Flight(commands.CHECK_S)
 
     @_begin.register
     def _(self, command: commands.ReportFault) -> _Flight:
@@ -287,7 +297,7 @@ class Plant:
             raise Refusal(f"{command.kind} needs a unit")
         if not needs_unit and command.unit is not None:
             raise Refusal(f"{command.kind} takes no unit")
-        return self._inhibited(commands.SWITCH_S)
+        return _Flight(commands.SWITCH_S)
 
     @_begin.register(commands.Image)
     @_begin.register(commands.Downlink)
@@ -296,7 +306,7 @@ class Plant:
 
     @_begin.register
     def _(self, command: commands.EndMission) -> _Flight:
-        return self._inhibited(1.0)
+        return _Flight(1.0)
 
     @_begin.register
     def _(self, command: commands.Unreadable) -> _Flight:
@@ -310,9 +320,6 @@ class Plant:
         valves.bias = np.array(self._vehicle.estimator.memory.bias)
         self._vehicle.guide_by(sun_safe=False)
 
-    def _inhibited(self, duration_s: float, *, lasting: bool = False) -> _Flight:
-        return _Flight(duration_s, lasting=lasting)
-
     def _test_pulses(self) -> _Flight:
         valves = self._vehicle.valves.memory
         valves.test = kernels.TEST_PERIODS
@@ -325,10 +332,9 @@ class Plant:
 
     # -- telemetry -----------------------------------------------------------------------------
 
-    def _observe(self, rows: list[np.ndarray], reason: EndReason, detail: str) -> Snapshot:
-        table = np.array(rows)
+    def _observe(self, table: np.ndarray, reason: EndReason, detail: str) -> Snapshot:
         truth = _track(table, "true_sigma", "true_omega", table[:, kernels.ROW["true_propellant"]])
-        counted = np.array([self._counted_kg(row) for row in rows])
+        counted = np.array([self._counted_kg(on_time_s) for on_time_s in table[:, ON_TIME]])
         return Snapshot(
             t=self.t,
             began=float(truth.t[0]),
@@ -358,10 +364,10 @@ class Plant:
             sun_B=row[kernels.ROW["sun"]].copy(),
             pressure_pa=float(pressure + gauge.normal(scale=tank.pressure_noise_pa)),
             temperature_k=float(temperature + gauge.normal(scale=tank.temperature_noise_k)),
-            propellant_kg=self._counted_kg(row),
+            propellant_kg=self._counted_kg(float(row[ON_TIME])),
             valve_on_s=np.array(valves.ticks) * self.craft.thrusters.step_s,
             surplus_rate_rad_s=np.array(valves.surplus),
-            battery_fraction=float(row[kernels.ROW["battery"]]),
+            battery_fraction=float(row[BATTERY]),
             panel_w=float(row[kernels.ROW["panel"]]),
             branch="AB"[int(valves.branch)],  # type: ignore[arg-type]
             isolated=tuple(int(n) + 1 for n in np.flatnonzero(valves.isolated)),
@@ -371,21 +377,25 @@ class Plant:
 
 def _track(table: np.ndarray, sigma: str, omega: str, propellant: np.ndarray) -> Track:
     return Track(
-        t=table[:, kernels.ROW["t"]],
+        t=table[:, TIME],
         sigma_BN=table[:, kernels.ROW[sigma]],
         omega_BN_B=table[:, kernels.ROW[omega]],
         propellant_kg=propellant,
-        on_time_s=table[:, kernels.ROW["on_time"]],
+        on_time_s=table[:, ON_TIME],
     )
 
 
-def _norm(row: np.ndarray, name: str) -> float:
-    return math.hypot(*row[kernels.ROW[name]])
+def _begun(before: tuple[bool, ...], after: tuple[bool, ...]) -> tuple[EndReason, LimitName] | None:
+    """The first of `ENDINGS` that stands after and did not before."""
+    pairs = zip(before, after, strict=True)
+    begun = (ending for ending, (was, now) in zip(ENDINGS, pairs, strict=True) if now and not was)
+    return next(begun, None)
 
 
-def _settled(row: np.ndarray, arrival: float) -> bool:
-    return bool(
-        row[kernels.ROW["t"]] >= arrival
-        and row[kernels.ROW["error"]] < SETTLED_RAD
-        and row[kernels.ROW["error_rate"]] < SETTLED_RAD_S
-    )
+def _soonest_s(angle: float, rate: float, acceleration: float) -> float:
+    """[s] time in which an angle can be covered from a rate; 0 for an angle that is not positive."""
+    return 2 * angle / (rate + math.sqrt(rate**2 + 2 * acceleration * angle)) if angle > 0 else 0.0
+
+
+def _settled(row: list[float], arrival: float) -> bool:
+    return bool(row[TIME] >= arrival and row[ERROR] < SETTLED_RAD and row[ERROR_RATE] < SETTLED_RAD_S)

@@ -6,6 +6,7 @@ knowledge; only `server/observe.py` decides which of it becomes telemetry.
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from orbital_ops_env.sim.constants import (
 from orbital_ops_env.sim.frames import (
     Mat3,
     Vec3,
+    body_axis,
     celestial_direction,
     cross,
     nadir_frame,
@@ -298,14 +300,14 @@ def target_directions(target: Target, orbit: Orbit, t: NDArray[np.float64]) -> N
     match target:
         case Star():
             fixed = celestial_direction(target.right_ascension_rad, target.declination_rad)
-            return np.tile(fixed, (len(t), 1))
+            return np.broadcast_to(fixed, (len(t), 3))
         case Relay():
             angle = target.longitude_rad + orbit.sidereal_rad + EARTH_RATE_RAD_S * t
             relay = GEO_RADIUS_M * np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1)
             to_relay = relay - orbit.positions(t)
             return to_relay / np.linalg.norm(to_relay, axis=1, keepdims=True)
         case Sun():
-            return np.tile(orbit.sun_hat_N, (len(t), 1))
+            return np.broadcast_to(orbit.sun_hat_N, (len(t), 3))
         case Nadir():
             return -orbit.positions(t) / orbit.radius_m
 
@@ -354,6 +356,16 @@ class Track:
     """[kg] (n,) usable propellant: by mass if true, counted from valve on-time if estimated."""
     on_time_s: NDArray[np.float64]
     """[s] (n,) valve on-time since mission time 0, all thrusters."""
+
+    @cached_property
+    def payload_N(self) -> NDArray[np.float64]:
+        """[-] (n, 3) payload boresight in N."""
+        return body_axis(self.sigma_BN, int(np.argmax(PAYLOAD_B)))
+
+    @cached_property
+    def panel_N(self) -> NDArray[np.float64]:
+        """[-] (n, 3) solar panel normal in N."""
+        return body_axis(self.sigma_BN, int(np.argmax(PANEL_B)))
 
 
 @dataclass(frozen=True)

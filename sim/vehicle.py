@@ -46,6 +46,8 @@ from orbital_ops_env.sim.variation import Variation
 SECOND_NS = 1_000_000_000
 DIPOLE_FIELD_NT = (-29404.8, -1450.9, 4652.5)
 """[nT] g10, g11, h11 of the centred dipole. Source: IGRF-13, 2020."""
+BODY, CONTROL = 2, 1
+"""[-] process priorities: a run stops between the two, so that no valve outlasts its command."""
 SPIN_RATE_RAD_S = math.radians(0.5)
 """[rad/s] safe mode's turn about the Sun line."""
 
@@ -63,13 +65,14 @@ class Vehicle:
         self.dt = craft.thrusters.step_s
         self._sim: Any = SimulationBaseClass.SimBaseClass()
         self._tasks(
+            BODY,
             environment=1.0,
             dynamics=self.dt,
             instruments=craft.thrusters.control_s,
             navigation=self.dt,
-            control=craft.thrusters.control_s,
             record=1.0,
         )
+        self._tasks(CONTROL, control=craft.thrusters.control_s)
         self._bodies(start)
         self._hub(start)
         self._propulsion(start)
@@ -79,42 +82,44 @@ class Vehicle:
         self._power(variation)
         self._recorder(variation)
         self._sim.InitializeSimulation()
-        self.advance(0.0)
+        self._ring = self.recorder.memory.rows
+        self._recorded = 0
 
-    def advance(self, t: float) -> None:
-        """Run to mission time t [s].
+    def advance(self, t: float) -> np.ndarray:
+        """Run to a whole second; the control step at that time belongs to what is commanded then.
+
+        Args:
+            t: [s] mission time, at most `kernels.RING_SIZE` ahead.
+
+        Returns:
+            (n, ROW_SIZE) The recorder's rows since the last call (`kernels.ROW`), one a second.
 
         Raises:
             RuntimeError: The simulation or a kernel did not follow; the vehicle must be discarded.
         """
-        nanos = round(t * SECOND_NS)
-        self._sim.TotalSim.StepUntilStop(nanos, -1)
-        reached = self._sim.TotalSim.CurrentNanos
-        expected = round(t / self.dt) + 1
-        if reached != nanos or self.estimator.memory.count != expected:
+        nanos, expected = round(t * SECOND_NS), round(t / self.dt) + 1
+        self._sim.TotalSim.StepUntilStop(nanos, BODY)
+        reached, updates = self._sim.TotalSim.CurrentNanos, self.estimator.memory.count
+        if reached != nanos or updates != expected:
             raise RuntimeError(
-                f"the simulation stands at {reached} ns after {self.estimator.memory.count} estimator "
-                f"updates, expected {nanos} ns and {expected}: build a new plant"
+                f"the simulation stands at {reached} ns after {updates} estimator updates, "
+                f"expected {nanos} ns and {expected}: build a new plant"
             )
-
-    def row(self) -> np.ndarray:
-        """A copy of the recorder's current row (`kernels.ROW`)."""
-        row = self.recorder._memoryBuf[0]["row"].copy()
-        row[kernels.ROW["on_time"]] = self.valves._memoryBuf[0]["ticks"].sum() * self.dt
-        return row
+        first, self._recorded = self._recorded, math.floor(t) + 1
+        return self._ring[np.arange(first, self._recorded) % kernels.RING_SIZE]
 
     def guide_by(self, sun_safe: bool) -> None:
         """Steer by the Sun sensors (safe mode) or by the reference attitude."""
-        if sun_safe:
-            self.feedback.guidInMsg.subscribeTo(self.sun_safe.attGuidanceOutMsg)
-        else:
-            self.feedback.guidInMsg.subscribeTo(self.tracking_error.attGuidOutMsg)
+        if sun_safe is not self._sun_safe:
+            source = self.sun_safe.attGuidanceOutMsg if sun_safe else self.tracking_error.attGuidOutMsg
+            self.feedback.guidInMsg.subscribeTo(source)
+            self._sun_safe = sun_safe
 
     # -- assembly, in the order of the signal flow ---------------------------------------------
 
-    def _tasks(self, **periods: float) -> None:
-        process = self._sim.CreateNewProcess("craft")
-        for priority, (name, period) in zip(range(60, 0, -10), periods.items(), strict=True):
+    def _tasks(self, process_priority: int, **periods: float) -> None:
+        process = self._sim.CreateNewProcess(f"process_{process_priority}", process_priority)
+        for priority, (name, period) in zip(range(10 * len(periods), 0, -10), periods.items(), strict=True):
             process.addTask(self._sim.CreateNewTask(name, round(period * SECOND_NS)), priority)
 
     def _add(self, task: str, modules: Iterable[Any]) -> None:
@@ -289,6 +294,7 @@ class Vehicle:
         self.feedback = mrpFeedback.mrpFeedback()
         self.feedback.Ki = -1.0
         self.feedback.vehConfigInMsg.subscribeTo(self._body_msg)
+        self._sun_safe = True
         self.guide_by(sun_safe=False)
         self.mapping = thrForceMapping.thrForceMapping()
         self.mapping.controlAxes_B = np.eye(3).flatten().tolist()
@@ -355,11 +361,12 @@ class Vehicle:
         self._add("environment", (panel, bus, battery))
 
     def _recorder(self, variation: Variation) -> None:
-        self.recorder = kernels.Recorder(self.craft.tank, variation.temperature_k)
+        self.recorder = kernels.Recorder(self.craft.tank, variation.temperature_k, self.sun_hat_N)
         self.recorder.stateInMsg.subscribeTo(self.hub.scStateOutMsg)
         self.recorder.navInMsg.subscribeTo(self.estimator.navOutMsg)
         self.recorder.guidInMsg.subscribeTo(self.tracking_error.attGuidOutMsg)
         self.recorder.tankInMsg.subscribeTo(self.tank.fuelTankOutMsg)
+        self.recorder.bookInMsg.subscribeTo(self.valves.bookOutMsg)
         self.recorder.batteryInMsg.subscribeTo(self.battery.batPowerOutMsg)
         self.recorder.panelInMsg.subscribeTo(self.panel.nodePowerOutMsg)
         self.recorder.eclipseInMsg.subscribeTo(self.eclipse_msg)

@@ -39,7 +39,7 @@ from orbital_ops_env.sim.kernels import ROW
 from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.sim.state import Snapshot, SpacecraftConfig
 from orbital_ops_env.sim.variation import draw_variation
-from orbital_ops_env.sim.vehicle import SECOND_NS, Vehicle
+from orbital_ops_env.sim.vehicle import BODY, SECOND_NS, Vehicle
 
 FAMILY, LEVEL = "retarget-v0", 9
 """Of the missions flown: at rest at the start, with the most directives and rules."""
@@ -139,11 +139,11 @@ class RawFlight:
         vehicle.valves.memory.surplus = np.zeros(3)
         plant._begin(self._course.command)
         end = round((plant.t + self._course.flight_s) * SECOND_NS)
-        simulation = vehicle._sim.TotalSim
         began = perf_counter()
-        simulation.StepUntilStop(end, -1)
+        vehicle._sim.TotalSim.StepUntilStop(end, BODY)
         took = perf_counter() - began
-        plant._row = vehicle.row()
+        vehicle._recorded = round(end / SECOND_NS)
+        plant._row = vehicle.advance(end / SECOND_NS)[-1]
         plant._finish()
         return took
 

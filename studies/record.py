@@ -21,8 +21,8 @@ from orbital_ops_env.missions.mission import (
     SunKeepOut,
 )
 from orbital_ops_env.server.flight import Flight
-from orbital_ops_env.sim.frames import angles_between, body_axis
-from orbital_ops_env.sim.state import PAYLOAD_B, Track
+from orbital_ops_env.sim.frames import angles_between
+from orbital_ops_env.sim.state import Track
 
 UNITS: Final = {"rate_deg_s": "°/s", "deadband_deg": "°", "duration_s": " s", "on_time_s": " s"}
 """Unit by argument of a command."""
@@ -164,7 +164,7 @@ def body_rate_deg_s(flown: Record, track: Track) -> NDArray[np.float64]:
 def sun_angle_deg(flown: Record, track: Track) -> NDArray[np.float64]:
     """[deg] (n,) Payload to Sun."""
     sun = np.tile(flown.flight.spec.start.orbit.sun_hat_N, (len(track.t), 1))
-    return np.degrees(angles_between(body_axis(track.sigma_BN, int(np.argmax(PAYLOAD_B))), sun))
+    return np.degrees(angles_between(track.payload_N, sun))
 
 
 def propellant_g(flown: Record, track: Track) -> NDArray[np.float64]:

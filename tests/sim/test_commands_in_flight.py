@@ -314,3 +314,55 @@ def test_pressure_follows_the_gas_law(build: Build) -> None:
     expected = 8.12e-3 * 296.8 * sensed.temperature_k / 0.002
     assert sensed.pressure_pa == pytest.approx(expected, abs=5 * 800.0)
     assert 280.0 < sensed.temperature_k < 305.0
+
+
+@pytest.mark.parametrize("cut_s", [2.0, 3.0, 5.0, 8.0])
+@pytest.mark.parametrize(
+    "command", [Detumble(rate_deg_s=0.1), Slew(target="star", rate_deg_s=2.0)], ids=named
+)
+def test_no_valve_outlasts_its_command(build: Build, command: AnyCommand, cut_s: float) -> None:
+    plant = build(omega_deg_s=(3.0, -2.0, 1.0))
+    cut = plant.execute(command, Limits(edges_s=(cut_s,)))
+    assert cut.reason == "window_edge"
+    assert cut.estimate.on_time_s[-1] > 0
+    after = plant.execute(Coast(duration_s=30.0)).truth
+    assert np.ptp(after.on_time_s) == 0.0
+    jets = plant.craft.thrusters
+    last_stage_kg = 3 * jets.flow_kg_s * jets.step_s / 6  # Runge-Kutta shifts a pulse by a sixth of a step
+    assert np.ptp(after.propellant_kg) <= last_stage_kg * 1.001
+    assert after.propellant_kg[-1] == pytest.approx(cut.estimate.propellant_kg[-1], abs=1e-9)
+
+
+LONG_LOOKS: list[tuple[AnyCommand, Limits]] = [
+    (Coast(duration_s=300.0), Limits(edges_s=(77.5,))),
+    (Coast(duration_s=300.0), Limits(sun_angle_rad=math.radians(60.0))),
+    (Detumble(rate_deg_s=0.1), Limits()),
+    (Detumble(rate_deg_s=0.1), Limits(propellant_kg=7.5e-3)),
+    (Slew(target="sun", rate_deg_s=2.0), Limits()),
+    (Slew(target="star", rate_deg_s=2.0), Limits(sun_angle_rad=math.radians(120.0))),
+    (SafeMode(duration_s=300.0), Limits(propellant_kg=6e-3)),
+    (Hold(target="nadir", deadband_deg=0.2, duration_s=120.0), Limits(propellant_kg=7.9e-3)),
+]
+
+
+@pytest.mark.parametrize(("command", "limits"), LONG_LOOKS, ids=str)
+@pytest.mark.parametrize("omega_deg_s", [(0.0, 0.0, 0.0), (2.0, -3.0, 1.0)], ids=["at rest", "tumbling"])
+def test_looking_ahead_ends_a_command_when_a_look_every_second_does(
+    build: Build,
+    command: AnyCommand,
+    limits: Limits,
+    omega_deg_s: tuple[float, float, float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ahead = build(omega_deg_s=omega_deg_s).execute(command, limits)
+
+    def look_every_second(plant: Plant, row: list[float], limits: Limits) -> int:
+        return 1
+
+    monkeypatch.setattr(Plant, "_quiet_s", look_every_second)
+    every_second = build(omega_deg_s=omega_deg_s).execute(command, limits)
+    assert (ahead.t, ahead.reason, ahead.detail) == (every_second.t, every_second.reason, every_second.detail)
+    for track in ("truth", "estimate"):
+        flown, expected = vars(getattr(ahead, track)), vars(getattr(every_second, track))
+        for name in ("t", "sigma_BN", "omega_BN_B", "propellant_kg", "on_time_s"):
+            np.testing.assert_array_equal(flown[name], expected[name])

@@ -34,9 +34,9 @@ def one_orbit(build: Build, orbit: Orbit, quiet_craft: SpacecraftConfig) -> tupl
     period = round(kepler_period(orbit), 1)
     positions, illuminations = [], []
     for t in [*range(10, round(period), 10), period]:
-        plant._vehicle.advance(float(t))
+        row = plant._vehicle.advance(float(t))[-1]
         positions.append(np.array(plant._vehicle.hub.scStateOutMsg.read().r_BN_N))
-        illuminations.append(float(plant._vehicle.row()[ROW["illumination"]]))
+        illuminations.append(float(row[ROW["illumination"]]))
     return positions, illuminations
 
 
@@ -65,11 +65,8 @@ def orbit_at(orbit: Orbit, latitude_rad: float) -> Orbit:
 
 def illumination(plant: Plant, seconds: int) -> list[float]:
     """Once a second."""
-    history = []
-    for t in range(1, seconds + 1):
-        plant._vehicle.advance(float(t))
-        history.append(float(plant._vehicle.row()[ROW["illumination"]]))
-    return history
+    rows = [plant._vehicle.advance(float(t))[-1] for t in range(1, seconds + 1)]
+    return [float(row[ROW["illumination"]]) for row in rows]
 
 
 def test_the_orbit_closes_after_its_kepler_period(
