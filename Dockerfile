@@ -17,7 +17,7 @@ ENV HOME=/home/orbital \
     ENABLE_WEB_INTERFACE=true \
     MAX_CONCURRENT_ENVS=256
 EXPOSE 8000
-# Importing OpenEnv and compiling the onboard software take up to half a minute on a small machine.
-HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
+# Importing OpenEnv and compiling the onboard software take half a minute, on a shared core more.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=180s \
     CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8000/health', timeout=4)"]
 CMD ["server"]

@@ -4,6 +4,7 @@ Arguments come from closed menus, so that a small model need not do arithmetic. 
 exactly one telecommand in JSON or it is `Unreadable`; nothing is guessed, repaired or stripped.
 """
 
+import difflib
 import json
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, get_args
@@ -219,6 +220,9 @@ class Unreadable(_Telecommand):
 
     command: Literal["unreadable"] = "unreadable"
     text: Annotated[str, BeforeValidator(_blanked), Field(max_length=TEXT_LIMIT)] = ""
+    """The start of the reply."""
+    why: Annotated[str, BeforeValidator(_blanked), Field(max_length=TEXT_LIMIT)] = ""
+    """Why it is not a telecommand, for its sender to read in telemetry."""
 
 
 Telecommand = (
@@ -250,15 +254,14 @@ _TELECOMMAND: Final[TypeAdapter[Telecommand]] = TypeAdapter(
 
 
 def parse(reply: str) -> Telecommand | Unreadable:
-    """The telecommand that the whole reply is, or `Unreadable` with the start of the reply."""
-    command, _ = _read(reply)
-    return command
-
-
-def parse_error(text: str) -> str:
-    """Why a reply is unreadable, in words for its sender; empty if it is one telecommand."""
-    _, error = _read(text)
-    return error
+    """The telecommand that the whole reply is, or `Unreadable` with the start of the reply and why."""
+    try:
+        return _TELECOMMAND.validate_python(_fields(reply))
+    except ValidationError as error:
+        why = describe(error)
+    except (ValueError, RecursionError) as error:
+        why = str(error)
+    return Unreadable(text=printable(reply), why=printable(why))
 
 
 def encode(command: BaseModel) -> str:
@@ -268,27 +271,28 @@ def encode(command: BaseModel) -> str:
     return json.dumps(short, separators=(",", ":"))
 
 
-def _read(reply: str) -> tuple[Telecommand | Unreadable, str]:
-    unreadable = Unreadable(text=printable(reply))
+def _fields(reply: str) -> Any:
+    if reply.startswith("```"):
+        raise ValueError("no Markdown fence, only the JSON object")
     if not (reply.startswith("{") and reply.endswith("}")):
-        return (
-            unreadable,
-            'expected exactly one JSON object, as {"command":"coast","duration_s":60}',
-        )
+        raise ValueError("only one JSON object, nothing before or after it")
     try:
-        fields = json.loads(reply, object_pairs_hook=_unique, parse_constant=_refuse_constant)
-        return _TELECOMMAND.validate_python(fields), ""
-    except ValidationError as error:
-        return unreadable, describe(error)
-    except (ValueError, RecursionError) as error:
-        return unreadable, printable(f"not one JSON object: {error}")
+        return json.loads(reply, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not one JSON object: {error}") from error
 
 
 def describe(error: ValidationError) -> str:
     """The first complaint of a validation error, in one short line."""
     first = error.errors(include_url=False, include_input=False)[0]
-    if first["type"] in ("union_tag_not_found", "union_tag_invalid"):
-        return f"command: expected one of {', '.join(NAMES)}"
+    if first["type"] == "union_tag_not_found":
+        return 'no "command" in it'
+    if first["type"] == "union_tag_invalid":
+        given = str(first.get("ctx", {}).get("tag", ""))
+        near = difflib.get_close_matches(given, NAMES, n=1)
+        return printable(
+            f'no command "{given[:NAME_LIMIT]}"' + (f", did you mean {near[0]}?" if near else "")
+        )
     field = str(first["loc"][-1]) if first["loc"] else "command"
     name = field[:NAME_LIMIT].encode("ascii", "replace").decode()
     return printable(f"{name}: {first['msg']}")

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, Strict
 
 from orbital_ops_env.commands import AnyCommand
 
-EndReason = Literal["completed", "window_edge", "limit", "alarm", "duration", "refused"]
+EndReason = Literal["start", "completed", "window_edge", "limit", "alarm", "duration", "refused"]
 Outcome = Literal["ongoing", "succeeded", "failed", "timed_out", "out_of_turns", "ended"]
 Seed = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
 

@@ -52,7 +52,7 @@ class Level:
     rate_deg_s: tuple[float, float]
     """[deg/s] least and greatest tip-off rate."""
     targets: int
-    """[-] named targets; 0 for the Sun."""
+    """[-] named targets, two so that no fixed script guesses them; 0 for the Sun."""
     dwell_s: float
     tolerance_deg: float
     demanding: float
@@ -65,9 +65,9 @@ class Level:
 LEVELS: Final = (
     Level((1.0, 2.0), 0, 20, 8.0, 0.25, 90, turns=8),
     Level((1.5, 3.0), 0, 30, 6.0, 0.30, 80, turns=8),
-    Level((2.0, 4.0), 1, 30, 4.0, 0.40, 80, turns=8),
-    Level((2.5, 5.0), 1, 30, 3.0, 0.45, 70, turns=8),
-    Level((3.0, 6.0), 1, 40, 3.0, 0.50, 60, turns=8),
+    Level((2.0, 4.0), 2, 30, 4.0, 0.40, 80, turns=8),
+    Level((2.5, 5.0), 2, 30, 3.0, 0.45, 70, turns=8),
+    Level((3.0, 6.0), 2, 40, 3.0, 0.50, 60, turns=8),
     Level((4.0, 7.0), 2, 40, 3.0, 0.50, 60, turns=12),
     Level((5.0, 8.0), 2, 40, 2.5, 0.55, 55, turns=12),
     Level((6.0, 9.0), 2, 50, 2.5, 0.60, 50, turns=12),

@@ -10,7 +10,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -287,6 +287,15 @@ class MissionSpec(_Frozen):
             or self.missed(progress)
             or progress.t >= self.clock_s
         )
+
+    def overruled(self, onboard: Progress) -> Progress:
+        """Progress of an onboard sequencer that learns that the mission goes on.
+
+        By its estimate a hard rule may be broken, or a window missed, when by the truth it is not.
+        """
+        if self.missed(onboard):
+            return Progress(onboard.t, onboard.propellant_kg, done=onboard.done + 1)
+        return replace(onboard, broken=frozenset()) if onboard.broken else onboard
 
     def outcome(self, progress: Progress, turns_used: int) -> Outcome:
         """How the mission stands on the true history after a number of commands."""

@@ -52,5 +52,5 @@ def safety(standing: Standing) -> float:
 
 
 def format_(standing: Standing) -> float:
-    """Share of replies that were exactly one telecommand; 1 before the first."""
-    return standing.readable / standing.replies if standing.replies else 1.0
+    """1 less the share of the turn limit that went into replies that were not exactly one telecommand."""
+    return 1 - (standing.replies - standing.readable) / standing.spec.turns

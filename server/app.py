@@ -1,12 +1,15 @@
 """The server: the only reader of environment variables."""
 
+import argparse
 import os
 
 import uvicorn
+from fastapi import Request
+from fastapi.responses import JSONResponse
 from openenv.core.env_server import create_app  # pyright: ignore[reportUnknownVariableType]
 
 from orbital_ops_env.models import OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState
-from orbital_ops_env.server.environment import OrbitalOpsEnvironment
+from orbital_ops_env.server.environment import OrbitalOpsEnvironment, ResetRefused
 from orbital_ops_env.server.warm_up import warm_up
 
 MAX_CONCURRENT_ENVS = int(os.environ.get("MAX_CONCURRENT_ENVS", "256"))
@@ -23,11 +26,20 @@ app = create_app(
 )
 
 
+@app.exception_handler(ResetRefused)
+def refuse(request: Request, refused: ResetRefused) -> JSONResponse:
+    """What a stateless `POST /reset` answers to an option that it cannot take."""
+    return JSONResponse({"detail": str(refused)}, status_code=422)
+
+
 def main() -> None:
-    """Serve on HOST:PORT, 0.0.0.0:8000 if they are not set."""
-    host, port = os.environ.get("HOST", "0.0.0.0"), int(os.environ.get("PORT", "8000"))
+    """Serve until stopped."""
+    parser = argparse.ArgumentParser(description="Serve OrbitalOps: /ws for clients, /web for people.")
+    parser.add_argument("--host", default=os.environ.get("HOST", "0.0.0.0"), help="HOST, or 0.0.0.0")
+    parser.add_argument("--port", default=int(os.environ.get("PORT", "8000")), type=int, help="PORT, or 8000")
+    chosen = parser.parse_args()
     # Messages are under a kilobyte: compressing them costs more than it saves.
-    uvicorn.run(app, host=host, port=port, ws="websockets-sansio", ws_per_message_deflate=False)
+    uvicorn.run(app, host=chosen.host, port=chosen.port, ws="websockets-sansio", ws_per_message_deflate=False)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The OpenEnv environment: reset, step, state."""
 
+import difflib
 from typing import Any
 from uuid import uuid4
 
@@ -7,8 +8,9 @@ from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import EnvironmentMetadata
 from pydantic import ValidationError
 
-from orbital_ops_env.commands import describe
+from orbital_ops_env.commands import describe, printable
 from orbital_ops_env.missions import catalog
+from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.models import (
     OrbitalOpsAction,
     OrbitalOpsObservation,
@@ -18,6 +20,10 @@ from orbital_ops_env.models import (
 )
 from orbital_ops_env.server import console
 from orbital_ops_env.server.episode import Episode
+
+
+class ResetRefused(ValueError):
+    """A reset option is unknown or out of range; the message says what was expected."""
 
 
 class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState]):
@@ -41,10 +47,9 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
             **options: `family`, `level`, `episode_seed` (`ResetOptions`).
 
         Raises:
-            ValueError: An option is unknown or out of range; the episode before stays as it was.
+            ResetRefused: An option is unknown or out of range; the episode before stays as it was.
         """
-        chosen = _validated({"seed": seed, "episode_id": episode_id, **options})
-        spec = catalog.generate(chosen.family, chosen.level, chosen.seed)
+        chosen, spec = _chosen({"seed": seed, "episode_id": episode_id, **options})
         episode_seed = chosen.seed if chosen.episode_seed is None else chosen.episode_seed
         self._episode = Episode(spec, episode_seed)
         self.rubric = self._episode.rubric
@@ -102,9 +107,18 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
         return console.buttons(self._episode, observation) if self._episode else []
 
 
-def _validated(options: dict[str, Any]) -> ResetOptions:
+def _chosen(options: dict[str, Any]) -> tuple[ResetOptions, MissionSpec]:
+    """The options of a reset, and the mission they name."""
+    known = tuple(ResetOptions.model_fields)
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f", did you mean {near[0]}?" if near else "."
+            raise ResetRefused(f"no reset option {printable(name)!r}{hint} Known: {', '.join(known)}.")
     try:
-        return reset_options(options)
+        chosen = reset_options(options)
+        return chosen, catalog.generate(chosen.family, chosen.level, chosen.seed)
     except ValidationError as error:
-        known = ", ".join(ResetOptions.model_fields)
-        raise ValueError(f"reset option {describe(error)}; known options: {known}") from error
+        raise ResetRefused(f"reset option {describe(error)}.") from error
+    except ValueError as error:
+        raise ResetRefused(str(error)) from error

@@ -58,6 +58,8 @@ class Episode:
         self.outcome = self.spec.outcome(self._true, self.turns)
         if isinstance(command, EndMission) and self.outcome in ("ongoing", "out_of_turns"):
             self.outcome = "ended"
+        if self.outcome == "ongoing":
+            self._onboard = self.spec.overruled(self._onboard)
         self.observation = self._observe(command, reward)
         return self.observation
 

@@ -108,7 +108,7 @@ class Plant:
         self._vehicle = Vehicle(start, variation, self.craft)
         self._pilot = Autopilot(self._vehicle, start.orbit, self.craft)
         self._row = self._vehicle.advance(0.0)[-1]
-        self.snapshot = self._observe(self._row[None], "completed", "")
+        self.snapshot = self._observe(self._row[None], "start", "")
 
     @property
     def t(self) -> float:
@@ -310,7 +310,7 @@ class Plant:
 
     @_begin.register
     def _(self, command: commands.Unreadable) -> _Flight:
-        raise Refusal(commands.parse_error(command.text) or "not sent as a telecommand")
+        raise Refusal(command.why or "not sent as a telecommand")
 
     def _finish(self) -> None:
         """Back to idle: valves inhibited, nothing calibrating, no pulse, reference attitude in charge."""

@@ -34,7 +34,7 @@ from orbital_ops_env.sim.frames import (
     unit,
 )
 
-EndReason = Literal["completed", "window_edge", "limit", "alarm", "duration", "refused"]
+EndReason = Literal["start", "completed", "window_edge", "limit", "alarm", "duration", "refused"]
 LimitName = Literal["", "propellant", "sun_angle", "body_rate", "battery"]
 
 PAYLOAD_B: Vec3 = np.array([0.0, 0.0, 1.0])

@@ -2,7 +2,7 @@
 
 Every policy flies the same fresh seeds. Beside them, 64 random fixed command scripts fly at the upper
 levels: all on the first seeds, the best of those on all seeds. The best of them shows what a policy could get
-that reads nothing.
+that reads nothing. Some of the scripts do what such a policy would: detumble, then try names in turn.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from orbital_ops_env.commands import Detumble, Slew
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.missions.targets import CATALOGUE
 from orbital_ops_env.policies import Policy
@@ -39,6 +40,9 @@ SCRIPT_LEVELS: Final = (4, 9)
 FIRST_SEED: Final = 20_000
 SCRIPT_SEED: Final = 64
 SCRIPT_TURNS: Final = 12
+PROBES: Final = 16
+"""Scripts that detumble and then try names; the others are any commands."""
+PROBE_DEG_S: Final = (0.5, 1.0)
 FIRST_LOOK: Final = 8
 """Seeds that every script flies,"""
 SHORTLIST: Final = 4
@@ -57,9 +61,13 @@ class Job:
 
 
 def script(number: int) -> Script:
-    """Random fixed script of a number: any commands, any targets of the catalogue."""
+    """Random fixed script of a number: any targets of the catalogue."""
     rng = np.random.default_rng([SCRIPT_SEED, number])
     names = (*CATALOGUE, "sun", "nadir")
+    if number < PROBES:
+        tried = rng.choice(names, SCRIPT_TURNS - 1, replace=False)
+        slews = (Slew(target=str(name), rate_deg_s=float(rng.choice(PROBE_DEG_S))) for name in tried)
+        return Script((Detumble(rate_deg_s=0.1), *slews))
     return Script(tuple(draw(rng, names) for _ in range(SCRIPT_TURNS)))
 
 

@@ -16,7 +16,7 @@ from orbital_ops_env.client import (
     OrbitalOpsObservation,
     OrbitalOpsState,
 )
-from orbital_ops_env.commands import Coast, EndMission, Unreadable
+from orbital_ops_env.commands import Coast, EndMission, parse
 from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.server.episode import Episode
 
@@ -93,7 +93,7 @@ def test_a_connection_dropped_before_the_first_reset_lost_nothing(env: Client) -
 
 def test_a_refused_reset_leaves_the_episode_alone(env: Client) -> None:
     env.reset(**MISSION)
-    with pytest.raises(RuntimeError, match=r"option levle.*known options: family, level"):
+    with pytest.raises(RuntimeError, match=r"option 'levle', did you mean level\? Known: family, level"):
         env.reset(levle=3)
     assert env.step(COAST).observation.telemetry.time_s == pytest.approx(30)
 
@@ -132,12 +132,12 @@ def test_the_episode_seed_defaults_to_the_mission_seed(env: Client) -> None:
 
 def test_an_unreadable_reply_costs_a_turn_and_ten_seconds(env: Client) -> None:
     turns = env.reset(**MISSION).observation.telemetry.turns_left
-    reply = OrbitalOpsAction(command=Unreadable(text="Let me coast."))
+    reply = OrbitalOpsAction(command=parse("Let me coast."))
     telemetry = env.step(reply).observation.telemetry
     assert telemetry.time_s == pytest.approx(10)
     assert telemetry.turns_left == turns - 1
     assert telemetry.reason == "refused"
-    assert telemetry.detail.startswith("expected exactly one JSON object")
+    assert telemetry.detail.startswith("only one JSON object")
 
 
 # -- three ways to use it ----------------------------------------------------------------------

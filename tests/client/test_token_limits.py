@@ -27,8 +27,9 @@ from orbital_ops_env.commands import (
     SelectAttitudeSource,
     Slew,
     Subsystem,
+    Unreadable,
     encode,
-    parse_error,
+    parse,
 )
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec
@@ -124,18 +125,28 @@ COMMANDED: Final[dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
     "tank": ({"check": {"bar": 4.888, "kelvin": 288.888}, "on_time_s": 0}, IDLE),
 }
 """What a command's last telemetry can hold, and which channels it leaves alone."""
+
+
+def why(reply: str) -> str:
+    command = parse(reply)
+    assert isinstance(command, Unreadable)
+    return command.why
+
+
 REFUSED: Final = {
     "no target": f"no target {'8' * 24}, expected one of {', '.join(list(CATALOGUE)[-9:])}",
     "away": "LUCH-5V is 178 deg away, slew first",
-    "prose": parse_error("hello"),
-    "no command": parse_error("{}"),
-    "off the menu": parse_error('{"command":"coast","duration_s":1}'),
-    "unknown fault": parse_error('{"command":"report_fault","kind":"gremlins"}'),
-    "twice": parse_error('{"command":"coast","command":"coast"}'),
-    "long number": parse_error('{"command":"coast","duration_s":' + "1" * 5000 + "}"),
-    "deep": parse_error('{"a":' * 99_999 + "}"),
-    "strange key": parse_error('{"command":"end_mission","' + "😀" * 200 + '":1}'),
-    "extra data": parse_error('{"command":"end_mission"}{"command":"end_mission"}'),
+    "prose": why("hello"),
+    "fence": why("```json"),
+    "no such command": why('{"command":"report_fualt"}'),
+    "no command": why("{}"),
+    "off the menu": why('{"command":"coast","duration_s":1}'),
+    "unknown fault": why('{"command":"report_fault","kind":"gremlins"}'),
+    "twice": why('{"command":"coast","command":"coast"}'),
+    "long number": why('{"command":"coast","duration_s":' + "1" * 5000 + "}"),
+    "deep": why('{"a":' * 99_999 + "}"),
+    "strange key": why('{"command":"end_mission","' + "😀" * 200 + '":1}'),
+    "extra data": why('{"command":"end_mission"}{"command":"end_mission"}'),
 }
 
 

@@ -37,7 +37,7 @@ def reset(**options: Any) -> str:
 
 
 MENU: Final = "expected one of 30, 60, 120, 300, 600, 1200"
-OPTIONS: Final = "known options: family, level, seed, episode_seed, episode_id"
+OPTIONS: Final = "Known: family, level, seed, episode_seed, episode_id."
 ANSWERED: Final = {
     "malformed JSON": ("{", NO_JSON, "Expecting property name"),
     "empty frame": ("", NO_JSON, "Expecting value"),

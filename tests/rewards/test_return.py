@@ -247,8 +247,8 @@ def test_any_sequence_of_commands_earns_its_return_and_no_more(
     assert math.fsum(rewards) == pytest.approx(total, abs=1e-9)
     assert all(-1 <= reward <= 1 for reward in rewards)
     assert 0.65 <= total <= 1 if episode.outcome == "succeeded" else 0 <= total < 0.25
-    readable = sum(turn not in unreadable or turn == give_up for turn in range(episode.turns))
-    assert episode.rubric.components["reward/format"] == readable / episode.turns
+    bad = sum(turn in unreadable and turn != give_up for turn in range(episode.turns))
+    assert episode.rubric.components["reward/format"] == 1 - bad / spec.turns
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)

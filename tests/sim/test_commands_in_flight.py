@@ -79,8 +79,8 @@ REFUSED: list[tuple[AnyCommand, str]] = [
     (ReportFault(kind="weak_thruster"), "weak_thruster needs a unit"),
     (ReportFault(kind="gyro_bias", unit=1), "gyro_bias takes no unit"),
     (ReportFault(kind="leak", unit=12), "leak takes no unit"),
-    (Unreadable(text="please coast"), "expected exactly one JSON object"),
-    (Unreadable(text=""), "expected exactly one JSON object"),
+    (commands.parse("please coast"), "only one JSON object"),
+    (Unreadable(text=""), "not sent as a telecommand"),
 ]
 
 
