@@ -60,6 +60,10 @@ TOLERANCE: Final = 1e-9
 """[-] between a score on the wire and the same flight in process."""
 HEADS: Final = ("#", "command", "ended by", "time", "next", "error", "rate", "gas")
 BAR_WIDTH: Final = 8
+TERMS: Final = {"reward/overall": "return", "reward/primary": "objective"}
+"""Components whose name on the wire is not the reward table's."""
+WITH_SUCCESS: Final = ("efficiency", "safety", "format")
+"""Terms that count only with success; dimmed without."""
 Session = SyncEnvClient[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState]
 
 
@@ -206,8 +210,13 @@ def scores(records: list[Record]) -> Table:
     outcomes = (f"[{c}]{f.outcome}[/]" for c, f in zip(colours, flights, strict=True))
     table.add_row("outcome", *outcomes, end_section=True)
     for key in flights[0].components:
-        name = key.removeprefix("reward/")
-        values = (f"{f.components[key]:.3f}" for f in flights)
+        name = TERMS.get(key, key.removeprefix("reward/"))
+        values = (
+            f"[dim]{f.components[key]:.3f}[/]"
+            if name in WITH_SUCCESS and not f.succeeded
+            else f"{f.components[key]:.3f}"
+            for f in flights
+        )
         table.add_row(name, *values, end_section=name == "format")
     table.add_row("turns", *(str(len(f.commands)) for f in flights))
     gas = (f"{f.views[-1].telemetry.propellant_g:.2f}" for f in flights)

@@ -104,6 +104,13 @@ def narrow_url(servers: tuple[str, str]) -> str:
     return servers[1]
 
 
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[tuple[str, Server]]:
+    """A server of the test's own, to be stopped by it."""
+    with (tmp_path / "mortal").open("wb") as log, starting(log) as server:
+        yield wait_until_healthy(*server, tmp_path / "mortal"), server[1]
+
+
 class Session:
     """A raw session: frames out, frames in."""
 

@@ -1,8 +1,9 @@
 """The client: one episode at a time, and an error with a name whenever there is none."""
 
 import asyncio
+import subprocess
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from openenv.core.sync_client import SyncEnvClient
@@ -83,6 +84,20 @@ def test_a_connection_dropped_in_mid_step_loses_the_episode_too(url: str) -> Non
             assert (await env.step(COAST)).observation.telemetry.time_s == pytest.approx(30)
 
     asyncio.run(fly())
+
+
+def test_a_server_that_is_gone_has_lost_the_episode(mortal: tuple[str, "subprocess.Popen[bytes]"]) -> None:
+    url, server = mortal
+    with cast(Client, OrbitalOpsEnv(url).sync()) as env:
+        env.reset(**MISSION)
+        env.step(COAST)
+        server.kill()
+        server.wait()
+        for _ in range(2):
+            with pytest.raises(EpisodeLost, match="call reset"):
+                env.step(COAST)
+        with pytest.raises(ConnectionError):
+            env.reset(**MISSION)
 
 
 def test_a_connection_dropped_before_the_first_reset_lost_nothing(env: Client) -> None:

@@ -162,3 +162,18 @@ def test_progress_of_a_directive_is_monotone(first: float, best: float, dwelt: f
     assert directive.progress(first, best / 2, dwelt) >= value
     assert directive.progress(first, best, dwelt + 1) >= value
     assert not math.isnan(value)
+
+
+def test_a_sequencer_that_learns_that_the_mission_goes_on_goes_on() -> None:
+    idle = track(SPEC, "nadir", 0, POINTS[0].closes_s)
+    missed = SPEC.advance(SPEC.begin(), idle)
+    assert SPEC.missed(missed)
+    onward = SPEC.overruled(missed)
+    assert (onward.done, onward.t) == (1, missed.t)
+    assert not SPEC.decided(onward)
+
+    dry = SPEC.advance(SPEC.begin(), track(SPEC, "nadir", 0, 10, gas_kg=0.0))
+    assert SPEC.violated(dry)
+    onward = SPEC.overruled(dry)
+    assert onward == replace(dry, broken=frozenset())
+    assert SPEC.overruled(onward) == onward
