@@ -94,7 +94,7 @@ ROW = SCALARS | VECTORS
 board.
 """
 ROW_SIZE = 26
-RING_SIZE = 64
+RING_SIZE = 16
 """[-] rows that the `Recorder` keeps, one a second."""
 
 

@@ -151,9 +151,7 @@ class Plant:
         beyond, steady = self._beyond(row, limits), 0
         ended: tuple[EndReason, LimitName] | None = None
         while ended is None:
-            ahead = min(self._quiet_s(row, limits), kernels.RING_SIZE)
-            if flight.done:
-                ahead = min(ahead, STEADY_S - steady)
+            ahead = min(self._quiet_s(row, limits), STEADY_S - steady)
             t = min(t + max(ahead, 1), last)
             stretches.append(self._vehicle.advance(t))
             for row in stretches[-1].tolist():
@@ -171,7 +169,11 @@ class Plant:
         return np.concatenate(stretches), reason, name
 
     def _quiet_s(self, row: list[float], limits: Limits) -> int:
-        """[s] for which no limit or alarm can come about, whatever valves and panel do."""
+        """[s] for which no limit or alarm can come about, whatever valves and panel do.
+
+        A star tracker that moves the estimate at once can still do it; such a limit ends the command late, by
+        `STEADY_S` at most.
+        """
         moments, power = self.craft.inertia_kg_m2, self.craft.power
         torque = math.sqrt(3) * self.craft.thrusters.torque_n_m
         tumbling = row[RATE] ** 2 * (max(moments) - min(moments))
