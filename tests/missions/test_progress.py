@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbital_ops_env.missions.catalog import generate
-from orbital_ops_env.missions.mission import MissionSpec, Point, RateCap, Reserve
+from orbital_ops_env.missions.mission import MissionSpec, Point, Progress, RateCap, Reserve
 from orbital_ops_env.sim.frames import dcm_from_mrp, mrp_from_dcm, mrp_from_ep
 from orbital_ops_env.sim.state import Track, target_frame
 
@@ -177,3 +177,46 @@ def test_a_sequencer_that_learns_that_the_mission_goes_on_goes_on() -> None:
     onward = SPEC.overruled(dry)
     assert onward == replace(dry, broken=frozenset())
     assert SPEC.overruled(onward) == onward
+
+
+def row_by_row(spec: MissionSpec, progress: Progress, track: Track) -> Progress:
+    """`MissionSpec.advance` as its docstrings tell it, one row at a time."""
+    broken = [rule.broken(track, spec) for rule in spec.rules]
+    for n in range(0 if track.t[0] == 0 else 1, len(track.t)):
+        if spec.decided(progress):
+            break
+        directive, t = spec.directives[progress.done], float(track.t[n])
+        error = float(directive.errors(track, spec)[n])
+        holds = directive.opens_s <= t <= directive.closes_s and error <= directive.limit
+        since = min(progress.since, t) if holds else math.inf
+        dwelt = max(progress.dwelt, t - since) if holds else progress.dwelt
+        progress = replace(
+            progress,
+            t=t,
+            propellant_kg=float(track.propellant_kg[n]),
+            broken=progress.broken | {k for k, rows in enumerate(broken) if rows[n]},
+            first=error if math.isinf(progress.first) else progress.first,
+            best=min(progress.best, error),
+            dwelt=dwelt,
+            since=since,
+        )
+        if dwelt >= directive.dwell_s:
+            progress = Progress(t, progress.propellant_kg, progress.done + 1, broken=progress.broken)
+    return progress
+
+
+@given(attitudes, st.lists(st.integers(3, 60), min_size=len(POINTS), max_size=len(POINTS)), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_a_history_is_judged_as_its_rows_are(seeds: list[int], closes: list[int], dry: bool) -> None:
+    points = [
+        point.model_copy(update={"opens_s": 0.0, "closes_s": 20.0 * n + after, "dwell_s": 3.0})
+        for n, (point, after) in enumerate(zip(POINTS, closes, strict=True))
+    ]
+    spec = SPEC.model_copy(update={"directives": tuple(points), "clock_s": 70.0})
+    judged = expected = spec.begin()
+    for n, seed in enumerate(seeds):
+        part = random_track(seed, start=20.0 * n)
+        if dry:
+            part.propellant_kg[seed % 21] = 0.0
+        judged, expected = spec.advance(judged, part), row_by_row(spec, expected, part)
+        assert judged == expected
