@@ -206,10 +206,10 @@ def flights() -> tuple[Record, ...]:
 
 
 @pytest.fixture(scope="session")
-def tokens() -> Callable[[str], int]:
-    """Number of tokens of a text with the tokenizer of SmolLM2, read from its model file."""
+def tokenizer() -> Any:
+    """The tokenizer of SmolLM2, read from its model file."""
     from gguf import GGUFReader
-    from tokenizers import Tokenizer
+    from tokenizers import Tokenizer, decoders
     from tokenizers.models import BPE
     from tokenizers.pre_tokenizers import ByteLevel, Digits, Sequence
 
@@ -227,4 +227,11 @@ def tokens() -> Callable[[str], int]:
     tokenizer.add_special_tokens(
         [name for name, kind in zip(names, kinds, strict=True) if kind == CONTROL_TOKEN]
     )
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+@pytest.fixture(scope="session")
+def tokens(tokenizer: Any) -> Callable[[str], int]:
+    """Number of tokens of a text."""
     return lambda text: len(tokenizer.encode(text).ids)

@@ -1,0 +1,1 @@
+"""Rollouts and training over the wire: what the notebook calls."""
