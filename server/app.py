@@ -38,8 +38,7 @@ def main() -> None:
     parser.add_argument("--host", default=os.environ.get("HOST", "0.0.0.0"), help="HOST, or 0.0.0.0")
     parser.add_argument("--port", default=int(os.environ.get("PORT", "8000")), type=int, help="PORT, or 8000")
     chosen = parser.parse_args()
-    # Messages are under a kilobyte: compressing them costs more than it saves.
-    uvicorn.run(app, host=chosen.host, port=chosen.port, ws_per_message_deflate=False)
+    uvicorn.run(app, host=chosen.host, port=chosen.port)
 
 
 if __name__ == "__main__":
