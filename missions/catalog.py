@@ -31,7 +31,7 @@ def generate(family: str, level: int, seed: int) -> MissionSpec:
     """
     if family not in FAMILIES:
         near = difflib.get_close_matches(family, FAMILIES, n=1)
-        hint = f", did you mean {near[0]}?" if near else ""
+        hint = f", did you mean {near[0]}?" if near else "."
         raise ValueError(f"no mission family {family!r}{hint} Expected one of {', '.join(FAMILIES)}.")
     if level not in LEVELS:
         raise ValueError(f"{family}: level {level} is out of range, expected 0 to 9.")

@@ -295,7 +295,7 @@ class MissionSpec(_Frozen):
         """
         if self.missed(onboard):
             return Progress(onboard.t, onboard.propellant_kg, done=onboard.done + 1)
-        return replace(onboard, broken=frozenset()) if onboard.broken else onboard
+        return replace(onboard, broken=frozenset(), since=math.inf) if onboard.broken else onboard
 
     def outcome(self, progress: Progress, turns_used: int) -> Outcome:
         """How the mission stands on the true history after a number of commands."""

@@ -319,7 +319,9 @@ class Plant:
         valves = self._vehicle.valves.memory
         valves.inhibit, valves.channel, valves.pulse, valves.test = 1, -1, 0, 0
         self._vehicle.estimator.memory.calibrating = 0
-        valves.bias = np.array(self._vehicle.estimator.memory.bias)
+        bias = np.array(self._vehicle.estimator.memory.bias)
+        valves.rate = np.array(valves.rate) + np.array(valves.bias) - bias
+        valves.bias = bias
         self._vehicle.guide_by(sun_safe=False)
 
     def _test_pulses(self) -> _Flight:
