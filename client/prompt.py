@@ -42,8 +42,8 @@ command as one-line JSON and nothing else.
 Do the directives D1, D2, ... in order, each inside its time window; keep the rules. Gas is scarce: the \
 slowest slew that meets the deadline is best.
 Units: s, deg, deg/s, g, W, %.
-Telemetry: t time, left turns, D current directive (past the last: all done by estimate, hold on), how \
-the last command ended; then what changed, - for no value: turn full turn to its target, err pointing error, \
+Telemetry: t time, left turns, D current directive, how the last command ended; then what changed, - for \
+no value: turn full turn to its target, err pointing error, \
 rate body rate, dwell time served, gas, dgas tank minus counted gas, inn tracker innovation, dgyro gyro \
 minus tracker, dw unexplained rate change, sun payload to Sun, bat, panel, on valve time, st star \
 tracker, src attitude source.

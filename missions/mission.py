@@ -10,7 +10,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -291,11 +291,14 @@ class MissionSpec(_Frozen):
     def overruled(self, onboard: Progress) -> Progress:
         """Progress of an onboard sequencer that learns that the mission goes on.
 
-        By its estimate a hard rule may be broken, or a window missed, when by the truth it is not.
+        A window that has closed was met, by the truth; a last directive that is done is not, so it is current
+        again.
         """
         if self.missed(onboard):
             return Progress(onboard.t, onboard.propellant_kg, done=onboard.done + 1)
-        return replace(onboard, broken=frozenset(), since=math.inf) if onboard.broken else onboard
+        if onboard.done == len(self.directives):
+            return Progress(onboard.t, onboard.propellant_kg, done=onboard.done - 1)
+        return onboard
 
     def outcome(self, progress: Progress, turns_used: int) -> Outcome:
         """How the mission stands on the true history after a number of commands."""

@@ -38,7 +38,8 @@ class Episode:
         self._wrong_reports = 0
         self._plant = Plant(spec.start, dict(spec.targets), episode_seed)
         self._true = spec.advance(spec.begin(), self.snapshot.truth)
-        self._onboard = spec.advance(spec.begin(), self.snapshot.estimate)
+        self._sequence = spec.model_copy(update={"rules": ()})
+        self._onboard = self._sequence.advance(spec.begin(), self.snapshot.estimate)
         self.observation = self._observe(None, reward=None)
 
     @property
@@ -51,7 +52,7 @@ class Episode:
         snapshot = self._plant.execute(command, self._limits())
         self.turns += 1
         self._true = self.spec.advance(self._true, snapshot.truth)
-        self._onboard = self.spec.advance(self._onboard, snapshot.estimate)
+        self._onboard = self._sequence.advance(self._onboard, snapshot.estimate)
         self._readable += not isinstance(command, Unreadable)
         self._wrong_reports += isinstance(command, ReportFault) and snapshot.reason != "refused"
         reward = self.rubric.pay(command, self._standing())
@@ -59,7 +60,7 @@ class Episode:
         if isinstance(command, EndMission) and self.outcome in ("ongoing", "out_of_turns"):
             self.outcome = "ended"
         if self.outcome == "ongoing":
-            self._onboard = self.spec.overruled(self._onboard)
+            self._onboard = self._sequence.overruled(self._onboard)
         self.observation = self._observe(command, reward)
         return self.observation
 

@@ -171,11 +171,12 @@ def test_a_sequencer_that_learns_that_the_mission_goes_on_goes_on() -> None:
     onward = SPEC.overruled(missed)
     assert (onward.done, onward.t) == (1, missed.t)
     assert not SPEC.decided(onward)
+    assert SPEC.overruled(onward) == onward
 
-    dry = SPEC.advance(SPEC.begin(), track(SPEC, "nadir", 0, 10, gas_kg=0.0))
-    assert SPEC.violated(dry)
-    onward = SPEC.overruled(dry)
-    assert onward == replace(dry, broken=frozenset())
+    done = Progress(t=50.0, propellant_kg=0.01, done=len(POINTS))
+    assert SPEC.succeeded(done)
+    onward = SPEC.overruled(done)
+    assert (onward.done, onward.dwelt) == (len(POINTS) - 1, 0.0)
     assert SPEC.overruled(onward) == onward
 
 

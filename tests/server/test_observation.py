@@ -31,11 +31,13 @@ def erased(snapshot: Snapshot) -> Snapshot:
 
 def stages(record: Any) -> Iterator[tuple[Telemetry, Snapshot, Progress, int]]:
     """Telemetry, snapshot and the progress by the estimated history, turn by turn."""
-    onboard = record.spec.begin()
-    sent = (observation.telemetry for observation in record.observations)
-    for turn, (telemetry, snapshot) in enumerate(zip(sent, record.snapshots, strict=True)):
-        onboard = record.spec.advance(onboard, snapshot.estimate)
-        yield telemetry, snapshot, onboard, turn
+    sequence = record.spec.model_copy(update={"rules": ()})
+    onboard = sequence.begin()
+    for turn, (sent, snapshot) in enumerate(zip(record.observations, record.snapshots, strict=True)):
+        onboard = sequence.advance(onboard, snapshot.estimate)
+        if sent.outcome == "ongoing":
+            onboard = sequence.overruled(onboard)
+        yield sent.telemetry, snapshot, onboard, turn
 
 
 # -- every channel lives -----------------------------------------------------------------------
