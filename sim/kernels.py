@@ -410,10 +410,9 @@ class ValveDriver(_Kernel):
         bookOutMsgPayload,
         memory,
     ):
-        rate, mid, stored = np.empty(3), np.empty(3), np.empty(3)
+        mid, stored = np.empty(3), np.empty(3)
         for i in range(3):
-            rate[i] = imuInMsgPayload.AngVelPlatform[i] - memory.bias[i]
-            mid[i] = 0.5 * (rate[i] + memory.rate[i])
+            mid[i] = 0.5 * (imuInMsgPayload.AngVelPlatform[i] + memory.rate[i]) - memory.bias[i]
             stored[i] = memory.inertia[i] * mid[i]
         if memory.count > 0:
             gyroscopic = cross(mid, stored)
@@ -421,9 +420,9 @@ class ValveDriver(_Kernel):
                 impulse = memory.torque * memory.dt * (memory.last[2 * i] - memory.last[2 * i + 1])
                 drift = gyroscopic[i] * TICKS_PER_CONTROL * memory.dt
                 expected = (impulse - drift) / memory.inertia[i]
-                memory.surplus[i] += rate[i] - memory.rate[i] - expected
+                memory.surplus[i] += imuInMsgPayload.AngVelPlatform[i] - memory.rate[i] - expected
         for i in range(3):
-            memory.rate[i] = rate[i]
+            memory.rate[i] = imuInMsgPayload.AngVelPlatform[i]
         memory.count += 1
         fed = tankInMsgPayload.fuelMass > memory.unusable
         for unit_number in range(12):

@@ -149,30 +149,29 @@ class Plant:
         end, edge = t + flight.duration_s, min((e for e in limits.edges_s if e > t), default=math.inf)
         last = math.ceil(min(end, edge))
         beyond, steady = self._beyond(row, limits), 0
-        ended: tuple[EndReason, LimitName] | None = None
-        while ended is None:
+        while True:
             ahead = min(self._quiet_s(row, limits), STEADY_S - steady)
             t = min(t + max(ahead, 1), last)
             stretches.append(self._vehicle.advance(t))
+            begun = None
             for row in stretches[-1].tolist():
                 before, beyond = beyond, self._beyond(row, limits)
-                if beyond != before:
-                    ended = ended or _begun(before, beyond)
+                begun = begun or _begun(before, beyond)
                 steady = steady + 1 if flight.done and flight.done(row) else 0
-            if ended is None and steady >= STEADY_S:
-                ended = "completed", ""
-            elif ended is None and t >= end:
-                ended = flight.runs_out, ""
-            elif ended is None and t >= edge:
-                ended = "window_edge", ""
-        reason, name = ended
-        return np.concatenate(stretches), reason, name
+            if begun:
+                return np.concatenate(stretches), *begun
+            if steady >= STEADY_S:
+                return np.concatenate(stretches), "completed", ""
+            if t >= end:
+                return np.concatenate(stretches), flight.runs_out, ""
+            if t >= edge:
+                return np.concatenate(stretches), "window_edge", ""
 
     def _quiet_s(self, row: list[float], limits: Limits) -> int:
         """[s] for which no limit or alarm can come about, whatever valves and panel do.
 
-        A star tracker that moves the estimate at once can still do it; such a limit ends the command late, by
-        `STEADY_S` at most.
+        A star tracker or Sun sensor that moves the estimate at once can still do it; such a limit ends the
+        command late, by `STEADY_S` at most.
         """
         moments, power = self.craft.inertia_kg_m2, self.craft.power
         torque = math.sqrt(3) * self.craft.thrusters.torque_n_m
@@ -319,9 +318,7 @@ class Plant:
         valves = self._vehicle.valves.memory
         valves.inhibit, valves.channel, valves.pulse, valves.test = 1, -1, 0, 0
         self._vehicle.estimator.memory.calibrating = 0
-        bias = np.array(self._vehicle.estimator.memory.bias)
-        valves.rate = np.array(valves.rate) + np.array(valves.bias) - bias
-        valves.bias = bias
+        valves.bias = np.array(self._vehicle.estimator.memory.bias)
         self._vehicle.guide_by(sun_safe=False)
 
     def _test_pulses(self) -> _Flight:
@@ -391,9 +388,10 @@ def _track(table: np.ndarray, sigma: str, omega: str, propellant: np.ndarray) ->
 
 def _begun(before: tuple[bool, ...], after: tuple[bool, ...]) -> tuple[EndReason, LimitName] | None:
     """The first of `ENDINGS` that stands after and did not before."""
-    pairs = zip(before, after, strict=True)
-    begun = (ending for ending, (was, now) in zip(ENDINGS, pairs, strict=True) if now and not was)
-    return next(begun, None)
+    if before == after:
+        return None
+    endings = zip(before, after, ENDINGS, strict=True)
+    return next((ending for was, now, ending in endings if now and not was), None)
 
 
 def _soonest_s(angle: float, rate: float, acceleration: float) -> float:
@@ -402,4 +400,4 @@ def _soonest_s(angle: float, rate: float, acceleration: float) -> float:
 
 
 def _settled(row: list[float], arrival: float) -> bool:
-    return bool(row[TIME] >= arrival and row[ERROR] < SETTLED_RAD and row[ERROR_RATE] < SETTLED_RAD_S)
+    return row[TIME] >= arrival and row[ERROR] < SETTLED_RAD and row[ERROR_RATE] < SETTLED_RAD_S

@@ -83,21 +83,21 @@ class Vehicle:
         self._recorder(variation)
         self._sim.InitializeSimulation()
         self._ring = self.recorder.memory.rows
-        self._recorded = 0
 
     def advance(self, t: float) -> np.ndarray:
         """Run to a whole second; the control step at that time belongs to what is commanded then.
 
         Args:
-            t: [s] mission time, at most `kernels.RING_SIZE` ahead.
+            t: [s] mission time.
 
         Returns:
             (n, ROW_SIZE) The recorder's rows since the last call (`kernels.ROW`), one a second.
 
         Raises:
             RuntimeError: The simulation or a kernel did not follow; the vehicle must be discarded.
+            ValueError: The rows are more than `kernels.RING_SIZE`, so the first are lost.
         """
-        nanos, expected = round(t * SECOND_NS), round(t / self.dt) + 1
+        nanos, expected, first = round(t * SECOND_NS), round(t / self.dt) + 1, self.recorder.memory.count
         self._sim.TotalSim.StepUntilStop(nanos, BODY)
         reached, updates = self._sim.TotalSim.CurrentNanos, self.estimator.memory.count
         if reached != nanos or updates != expected:
@@ -105,8 +105,10 @@ class Vehicle:
                 f"the simulation stands at {reached} ns after {updates} estimator updates, "
                 f"expected {nanos} ns and {expected}: build a new plant"
             )
-        first, self._recorded = self._recorded, math.floor(t) + 1
-        return self._ring[np.arange(first, self._recorded) % kernels.RING_SIZE]
+        recorded = self.recorder.memory.count
+        if recorded - first > kernels.RING_SIZE:
+            raise ValueError(f"{recorded - first} rows at once, expected at most {kernels.RING_SIZE}")
+        return self._ring[np.arange(first, recorded) % kernels.RING_SIZE]
 
     def guide_by(self, sun_safe: bool) -> None:
         """Steer by the Sun sensors (safe mode) or by the reference attitude."""
@@ -294,8 +296,8 @@ class Vehicle:
         self.feedback = mrpFeedback.mrpFeedback()
         self.feedback.Ki = -1.0
         self.feedback.vehConfigInMsg.subscribeTo(self._body_msg)
-        self._sun_safe = True
-        self.guide_by(sun_safe=False)
+        self.feedback.guidInMsg.subscribeTo(self.tracking_error.attGuidOutMsg)
+        self._sun_safe = False
         self.mapping = thrForceMapping.thrForceMapping()
         self.mapping.controlAxes_B = np.eye(3).flatten().tolist()
         self.mapping.thrForceSign = 1

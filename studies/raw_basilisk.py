@@ -35,7 +35,7 @@ from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.missions.mission import MissionSpec, Point
 from orbital_ops_env.models import OrbitalOpsAction, OrbitalOpsObservation
 from orbital_ops_env.server.episode import Episode
-from orbital_ops_env.sim.kernels import ROW
+from orbital_ops_env.sim.kernels import RING_SIZE, ROW
 from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.sim.state import Snapshot, SpacecraftConfig
 from orbital_ops_env.sim.variation import draw_variation
@@ -142,8 +142,7 @@ class RawFlight:
         began = perf_counter()
         vehicle._sim.TotalSim.StepUntilStop(end, BODY)
         took = perf_counter() - began
-        vehicle._recorded = round(end / SECOND_NS)
-        plant._row = vehicle.advance(end / SECOND_NS)[-1]
+        plant._row = vehicle._ring[(vehicle.recorder.memory.count - 1) % RING_SIZE].copy()
         plant._finish()
         return took
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from orbital_ops_env.commands import DEADBANDS_DEG, Detumble, Fire, Hold, SafeMode, Slew
+from orbital_ops_env.commands import DEADBANDS_DEG, CalibrateGyro, Coast, Detumble, Fire, Hold, SafeMode, Slew
 from orbital_ops_env.sim.constants import STANDARD_GRAVITY_M_S2
 from orbital_ops_env.sim.frames import Vec3, angle_between, dcm_from_mrp
 from orbital_ops_env.sim.plant import Plant
@@ -144,6 +144,16 @@ def test_the_gyro_sees_no_rate_change_beyond_what_the_valves_explain(build: Buil
     plant.execute(Slew(target="sun", rate_deg_s=1.0))
     surplus = np.degrees(plant.snapshot.sensed.surplus_rate_rad_s)
     assert np.abs(surplus).max() < 0.1
+
+
+def test_a_new_bias_estimate_is_no_rate_change(build: Build) -> None:
+    plant = build()
+    plant._vehicle.gyro.memory.bias = np.radians([0.15, 0.0, 0.0])
+    plant.execute(Coast(duration_s=30.0))
+    calibrated = plant.execute(CalibrateGyro(duration_s=120.0))
+    assert math.degrees(calibrated.sensed.bias_rad_s[0]) == pytest.approx(0.15, abs=0.03)
+    after = plant.execute(Coast(duration_s=30.0))
+    assert np.degrees(after.sensed.surplus_rate_rad_s) == pytest.approx([0.0, 0.0, 0.0], abs=0.05)
 
 
 def test_a_dead_valve_shows_as_a_rate_change_that_did_not_come(build: Build) -> None:
