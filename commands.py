@@ -6,6 +6,7 @@ exactly one telecommand in JSON or it is `Unreadable`; nothing is guessed, repai
 
 import difflib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, get_args
 
@@ -289,13 +290,16 @@ def describe(error: ValidationError) -> str:
         return 'no "command" in it'
     if first["type"] == "union_tag_invalid":
         given = str(first.get("ctx", {}).get("tag", ""))
-        near = difflib.get_close_matches(given, NAMES, n=1)
-        return printable(
-            f'no command "{given[:NAME_LIMIT]}"' + (f", did you mean {near[0]}?" if near else "")
-        )
+        return printable(f'no command "{given[:NAME_LIMIT]}"{did_you_mean(given, NAMES)}')
     field = str(first["loc"][-1]) if first["loc"] else "command"
     name = field[:NAME_LIMIT].encode("ascii", "replace").decode()
     return printable(f"{name}: {first['msg']}")
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the known one nearest to it, if there is one."""
+    near = difflib.get_close_matches(given[:TEXT_LIMIT], known, n=1)
+    return f", did you mean {near[0]}?" if near else "."
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

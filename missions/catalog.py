@@ -1,11 +1,11 @@
 """Every mission family by name, and the one way to make a mission."""
 
-import difflib
 from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
+from orbital_ops_env.commands import did_you_mean
 from orbital_ops_env.missions import detumble, retarget
 from orbital_ops_env.missions.mission import MissionSpec
 
@@ -30,8 +30,7 @@ def generate(family: str, level: int, seed: int) -> MissionSpec:
         ValueError: Unknown family, or a level or seed out of range.
     """
     if family not in FAMILIES:
-        near = difflib.get_close_matches(family, FAMILIES, n=1)
-        hint = f", did you mean {near[0]}?" if near else "."
+        hint = did_you_mean(family, FAMILIES)
         raise ValueError(f"no mission family {family!r}{hint} Expected one of {', '.join(FAMILIES)}.")
     if level not in LEVELS:
         raise ValueError(f"{family}: level {level} is out of range, expected 0 to 9.")

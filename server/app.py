@@ -35,8 +35,12 @@ def refuse(request: Request, refused: ResetRefused) -> JSONResponse:
 def main() -> None:
     """Serve until stopped."""
     parser = argparse.ArgumentParser(description="Serve OrbitalOps: /ws for clients, /web for people.")
-    parser.add_argument("--host", default=os.environ.get("HOST", "0.0.0.0"), help="HOST, or 0.0.0.0")
-    parser.add_argument("--port", default=int(os.environ.get("PORT", "8000")), type=int, help="PORT, or 8000")
+    parser.add_argument(
+        "--host", default=os.environ.get("HOST", "0.0.0.0"), help="default: $HOST, or 0.0.0.0"
+    )
+    parser.add_argument(
+        "--port", default=os.environ.get("PORT", "8000"), type=int, help="default: $PORT, or 8000"
+    )
     chosen = parser.parse_args()
     uvicorn.run(app, host=chosen.host, port=chosen.port)
 

@@ -1,6 +1,5 @@
 """The OpenEnv environment: reset, step, state."""
 
-import difflib
 from typing import Any
 from uuid import uuid4
 
@@ -8,7 +7,7 @@ from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import EnvironmentMetadata
 from pydantic import ValidationError
 
-from orbital_ops_env.commands import describe, printable
+from orbital_ops_env.commands import describe, did_you_mean, printable
 from orbital_ops_env.missions import catalog
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.models import (
@@ -73,7 +72,7 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
         if self._episode is None:
             raise RuntimeError("EpisodeNotStarted: this session has no episode, call reset first")
         if self._episode.outcome != "ongoing":
-            raise RuntimeError(f"EpisodeOver: the episode {self._episode.outcome}, call reset")
+            raise RuntimeError(f"EpisodeOver: the episode is over ({self._episode.outcome}), call reset")
         episode, self._episode = self._episode, None
         observation = episode.step(action.command)
         self._episode = episode
@@ -112,8 +111,7 @@ def _chosen(options: dict[str, Any]) -> tuple[ResetOptions, MissionSpec]:
     known = tuple(ResetOptions.model_fields)
     for name in options:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f", did you mean {near[0]}?" if near else "."
+            hint = did_you_mean(name, known)
             raise ResetRefused(f"no reset option {printable(name)!r}{hint} Known: {', '.join(known)}.")
     try:
         chosen = reset_options(options)
