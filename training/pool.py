@@ -75,9 +75,6 @@ class EnvPool:
 
     def close(self) -> None:
         """Close every session and the event loop."""
-        for env in self._sessions.values():
-            self._portal.call(env.close)
-        self._sessions.clear()
         self._exit.close()
 
     def _at_once(self, calls: Mapping[int, Callable[[OrbitalOpsEnv], Awaitable[Any]]]) -> dict[int, Answer]:
@@ -86,16 +83,20 @@ class EnvPool:
     async def _gather(
         self, calls: Mapping[int, Callable[[OrbitalOpsEnv], Awaitable[Any]]]
     ) -> dict[int, Answer]:
-        answers = await asyncio.gather(*(self._answer(n, call) for n, call in calls.items()))
-        return dict(zip(calls, answers, strict=True))
+        told = await asyncio.gather(*(self._ask(n, c) for n, c in calls.items()), return_exceptions=True)
+        answers: dict[int, Answer] = {}
+        for number, answer in zip(calls, told, strict=True):
+            if isinstance(answer, BaseException) and not isinstance(answer, EpisodeLost):
+                raise answer  # only now, when no call is still on its way
+            answers[number] = answer
+        return answers
 
-    async def _answer(self, number: int, call: Callable[[OrbitalOpsEnv], Awaitable[Any]]) -> Answer:
+    async def _ask(
+        self, number: int, call: Callable[[OrbitalOpsEnv], Awaitable[Any]]
+    ) -> OrbitalOpsObservation:
         if not 0 <= number < self.capacity:
             raise ValueError(f"no session {number}: the pool has {self.capacity}, 0 to {self.capacity - 1}")
         if number not in self._sessions:
-            self._sessions[number] = OrbitalOpsEnv(self.url, message_timeout_s=PATIENCE_S)
-        try:
-            result = await call(self._sessions[number])
-        except EpisodeLost as lost:
-            return lost
-        return result.observation
+            env = self._sessions[number] = OrbitalOpsEnv(self.url, message_timeout_s=PATIENCE_S)
+            self._exit.callback(self._portal.call, env.close)
+        return (await call(self._sessions[number])).observation

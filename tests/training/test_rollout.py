@@ -6,7 +6,7 @@ from typing import Any
 import jinja2
 import pytest
 
-from orbital_ops_env.client import SYSTEM_PROMPT, EpisodeLost, view
+from orbital_ops_env.client import SYSTEM_PROMPT, EpisodeLost
 from orbital_ops_env.commands import AnyCommand, Coast, EndMission, encode
 from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.policies.reference import Reference
@@ -169,7 +169,7 @@ def test_a_wrong_address_and_a_full_server_are_clear_errors(
     replies = Replies(tokenizer, chat, lambda turn, n: GIVE_UP, ends=True)
     with EnvPool("http://127.0.0.1:9", capacity=1) as nowhere, pytest.raises(ConnectionError, match=r":9/"):
         multi_turn([RESET], nowhere, replies, chat)
-    with EnvPool(narrow_url, capacity=3) as three, pytest.raises((RuntimeError, ConnectionError), match="2"):
+    with EnvPool(narrow_url, capacity=3) as three, pytest.raises(RuntimeError, match="at capacity: 2/2"):
         multi_turn([RESET] * 3, three, replies, chat)
     with EnvPool(narrow_url, capacity=1) as one, pytest.raises(ValueError, match="2 episodes at once"):
         multi_turn([RESET] * 2, one, replies, chat)
@@ -179,9 +179,3 @@ def test_a_template_that_changes_replies_is_refused(tokenizer: Any) -> None:
     dropping = ChatML(tokenizer, "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}")
     with pytest.raises(ValueError, match="template changes replies"):
         Chat(dropping).turn("x")
-
-
-def test_the_first_view_is_the_servers(pool: EnvPool) -> None:
-    (observation,) = pool.reset({0: RESET | {"seed": 3}}).values()
-    assert not isinstance(observation, EpisodeLost)
-    assert view(observation).brief.family == "retarget-v0"
