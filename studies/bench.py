@@ -2,11 +2,11 @@
 
 Every ratio comes from pairs measured in turn within this run, so that other work on the machine
 meets both sides. The server is a process of its own; resets and steps are timed from this process,
-one request at a time: resets with the blocking client, steps with the asyncio one.
-`two_core_scaling` compares two sessions that fly
-at once, from two threads of this process, with the same two flown one after the other; a flight is
-so long (`LONG_S`) that the client costs next to nothing. The load comes from asyncio clients in one
-further process. Nothing is pinned to a core: clients and server share what there is.
+one request at a time: resets with the blocking client, steps with the asyncio one. `two_core_scaling`
+compares two sessions that fly at once, from two threads of this process, with the same two flown one
+after the other; a flight is so long (`LONG_S`) that the client costs next to nothing. The load comes
+from asyncio clients in one further process. Nothing is pinned to a core: clients and server share what
+there is.
 """
 
 import argparse
@@ -134,36 +134,29 @@ def time_resets(url: str, missions: int) -> dict[str, Times]:
     return times
 
 
-async def time_steps(url: str, course: Course, episodes: int) -> Times:
-    """A course flown by raw Basilisk, by `Plant` and through the wire in turn, by the asyncio client.
+def time_steps(url: str, course: Course, episodes: int) -> Times:
+    """A course flown by raw Basilisk, by `Plant` and through the wire in turn.
 
     Raises:
         RuntimeError: They did not fly the same.
     """
     action, times, env = OrbitalOpsAction(command=course.command), Times(), OrbitalOpsEnv(url)
-    async with env:
+    with asyncio.Runner() as runner:
         for _ in range(episodes):
             raw, plant = RawFlight(course), course.plant()
-            await env.reset(**course.reset)
+            runner.run(env.reset(**course.reset))
             for command in course.prelude:
-                await env.step(OrbitalOpsAction(command=command))
-            for turn in range(course.repeats):
-                took = [0.0] * 3
-                for place in range(3):
-                    contender = (turn + place) % 3
-                    began = perf_counter()
-                    if contender == 0:
-                        took[0] = raw.fly_s()
-                        continue
-                    if contender == 1:
-                        plant.execute(course.command)
-                    else:
-                        await env.step(action)
-                    took[contender] = perf_counter() - began
-                times.append(tuple(took))
-            flown = await env.state()
+                runner.run(env.step(OrbitalOpsAction(command=command)))
+            contenders = (
+                raw.fly_s,
+                partial(wall_s, partial(plant.execute, course.command)),
+                partial(wall_s, lambda: runner.run(env.step(action))),
+            )
+            times += [in_turn(turn, contenders) for turn in range(course.repeats)]
+            flown = runner.run(env.state())
             if not raw.ended_at(plant.snapshot) or flown.outcome != "ongoing":
                 raise RuntimeError(f"raw, plant and wire did not fly {course.command!r} alike")
+        runner.run(env.close())
     return times
 
 
@@ -270,8 +263,8 @@ def measure(effort: Effort) -> dict[str, Any]:
     with serving(SERVER) as (url, _):
         resets = time_resets(url, effort.resets)
         steps = {
-            "coast": summary(asyncio.run(time_steps(url, coasting, effort.episodes))),
-            "hold": summary(asyncio.run(time_steps(url, holding, effort.episodes))),
+            "coast": summary(time_steps(url, coasting, effort.episodes)),
+            "hold": summary(time_steps(url, holding, effort.episodes)),
         }
         wire_gains, raw_gains = time_pairs(url, long, effort.pairs)
     ours = loads(SERVER, coasting, effort.ours)

@@ -211,12 +211,8 @@ def scores(records: list[Record]) -> Table:
     table.add_row("outcome", *outcomes, end_section=True)
     for key in flights[0].components:
         name = TERMS.get(key, key.removeprefix("reward/"))
-        values = (
-            f"[dim]{f.components[key]:.3f}[/]"
-            if name in WITH_SUCCESS and not f.succeeded
-            else f"{f.components[key]:.3f}"
-            for f in flights
-        )
+        styles = ("dim" if name in WITH_SUCCESS and not f.succeeded else "default" for f in flights)
+        values = (f"[{s}]{f.components[key]:.3f}[/]" for s, f in zip(styles, flights, strict=True))
         table.add_row(name, *values, end_section=name == "format")
     table.add_row("turns", *(str(len(f.commands)) for f in flights))
     gas = (f"{f.views[-1].telemetry.propellant_g:.2f}" for f in flights)

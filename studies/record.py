@@ -163,8 +163,7 @@ def body_rate_deg_s(flown: Record, track: Track) -> NDArray[np.float64]:
 
 def sun_angle_deg(flown: Record, track: Track) -> NDArray[np.float64]:
     """[deg] (n,) Payload to Sun."""
-    sun = np.tile(flown.flight.spec.start.orbit.sun_hat_N, (len(track.t), 1))
-    return np.degrees(angles_between(track.payload_N, sun))
+    return np.degrees(angles_between(track.payload_N, flown.flight.spec.start.orbit.sun_hat_N[None]))
 
 
 def propellant_g(flown: Record, track: Track) -> NDArray[np.float64]:

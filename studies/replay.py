@@ -17,7 +17,7 @@ from orbital_ops_env.studies.timeline import figure
 MEANING: Final = {
     "overall": ("Return", "sum of all step rewards"),
     "primary": ("Success", "every directive done, no hard rule broken"),
-    "process": ("Process", "share of the directives done; 0 after a hard violation"),
+    "process": ("Process", "directives done and progress of the next, as a share; 0 after a hard violation"),
     "efficiency": ("Efficiency", "gas and time saved; counts on success only"),
     "safety": ("Safety", "soft rules kept; counts on success only"),
     "format": ("Format", "replies that were exactly one command; counts on success only"),
