@@ -103,4 +103,4 @@ def path_sun_angle(start: Mat3, end: Mat3, sun_hat_N: Vec3) -> float:
         + np.sin(left) * np.cross(axis, payload)
         + (1 - np.cos(left)) * (axis @ payload) * axis
     )
-    return float(angles_between(path, np.tile(sun_hat_N, (PATH_STEPS, 1))).min())
+    return float(angles_between(path, sun_hat_N[None]).min())

@@ -2,12 +2,14 @@
 
 A direction cosine matrix `dcm_AB` takes components in B to components in A; its rows are the axes of
 A in B. Euler parameters are scalar first. Formulas: Schaub & Junkins, Analytical Mechanics of Space
-Systems, chapter 3. Every function here is plain NumPy, and Numba compiles it inside a kernel.
+Systems, chapter 3. A function of one attitude is plain NumPy, and Numba compiles it inside a
+kernel; a function of a history is compiled by itself.
 """
 
 import math
 
 import numpy as np
+from numba import njit
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
@@ -314,6 +316,7 @@ def orbit_state(
     return r, v
 
 
+@njit(cache=True)
 def body_axis(sigma_BN: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
     """(n, 3) Components in N of one body axis along an attitude history.
 
@@ -321,22 +324,19 @@ def body_axis(sigma_BN: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         sigma_BN: [-] (n, 3) attitude MRPs.
         axis: 0, 1 or 2 for x, y or z.
     """
-    squared = (sigma_BN * sigma_BN).sum(axis=1)
-    scalar = (1 - squared) / (1 + squared)
-    vector = sigma_BN * (2 / (1 + squared))[:, None]
-    following, last = (axis + 1) % 3, (axis + 2) % 3
-    out = np.empty_like(sigma_BN)
-    out[:, axis] = 1 - 2 * (vector[:, following] ** 2 + vector[:, last] ** 2)
-    out[:, following] = 2 * (vector[:, axis] * vector[:, following] + scalar * vector[:, last])
-    out[:, last] = 2 * (vector[:, axis] * vector[:, last] - scalar * vector[:, following])
+    out = np.empty((len(sigma_BN), 3))
+    for n in range(len(sigma_BN)):
+        out[n] = dcm_from_mrp(sigma_BN[n])[axis]
     return out
 
 
+@njit(cache=True)
 def angles_between(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[rad] (n,) Angles between the rows of two (n, 3) arrays, in [0, pi]; one row meets every row."""
-    (ax, ay, az), (bx, by, bz) = a.T, b.T
-    x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-    return np.arctan2(np.sqrt(x * x + y * y + z * z), ax * bx + ay * by + az * bz)
+    """[rad] (n,) Angles between the rows of two (n, 3) arrays, in [0, pi]; `b` may have one row for all."""
+    out = np.empty(len(a))
+    for n in range(len(a)):
+        out[n] = angle_between(a[n], b[n if len(b) > 1 else 0])
+    return out
 
 
 def triple(v: Vec3) -> tuple[float, float, float]:

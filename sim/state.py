@@ -296,18 +296,18 @@ def target_frame(target: Target, orbit: Orbit, t: float) -> Mat3:
 
 
 def target_directions(target: Target, orbit: Orbit, t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, 3) unit vectors in N from the craft to a target at mission times t [s] (n,)."""
+    """Unit vectors in N from the craft to a target at mission times t [s] (n,): (n, 3), (1, 3) if fixed."""
     match target:
         case Star():
             fixed = celestial_direction(target.right_ascension_rad, target.declination_rad)
-            return np.broadcast_to(fixed, (len(t), 3))
+            return fixed[None]
         case Relay():
             angle = target.longitude_rad + orbit.sidereal_rad + EARTH_RATE_RAD_S * t
             relay = GEO_RADIUS_M * np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1)
             to_relay = relay - orbit.positions(t)
             return to_relay / np.linalg.norm(to_relay, axis=1, keepdims=True)
         case Sun():
-            return np.broadcast_to(orbit.sun_hat_N, (len(t), 3))
+            return orbit.sun_hat_N[None]
         case Nadir():
             return -orbit.positions(t) / orbit.radius_m
 

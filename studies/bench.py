@@ -35,7 +35,9 @@ from orbital_ops_env.client import (
     OrbitalOpsObservation,
     OrbitalOpsState,
 )
+from orbital_ops_env.commands import AnyCommand
 from orbital_ops_env.missions.catalog import FAMILIES, generate
+from orbital_ops_env.models import Outcome
 from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.studies import figures
 from orbital_ops_env.studies.raw_basilisk import (
@@ -140,23 +142,35 @@ def time_steps(url: str, course: Course, episodes: int) -> Times:
     Raises:
         RuntimeError: They did not fly the same.
     """
-    action, times, env = OrbitalOpsAction(command=course.command), Times(), OrbitalOpsEnv(url)
+    times, env = Times(), OrbitalOpsEnv(url)
+
+    async def begin() -> None:
+        await env.reset(**course.reset)
+        for command in course.prelude:
+            await fly(command)
+
+    async def fly(command: AnyCommand) -> None:
+        await env.step(OrbitalOpsAction(command=command))
+
+    async def outcome() -> Outcome | None:
+        return (await env.state()).outcome
+
+    async def close() -> None:
+        await env.close()
+
     with asyncio.Runner() as runner:
         for _ in range(episodes):
             raw, plant = RawFlight(course), course.plant()
-            runner.run(env.reset(**course.reset))
-            for command in course.prelude:
-                runner.run(env.step(OrbitalOpsAction(command=command)))
+            runner.run(begin())
             contenders = (
                 raw.fly_s,
                 partial(wall_s, partial(plant.execute, course.command)),
-                partial(wall_s, lambda: runner.run(env.step(action))),
+                partial(wall_s, lambda: runner.get_loop().run_until_complete(fly(course.command))),
             )
             times += [in_turn(turn, contenders) for turn in range(course.repeats)]
-            flown = runner.run(env.state())
-            if not raw.ended_at(plant.snapshot) or flown.outcome != "ongoing":
+            if not raw.ended_at(plant.snapshot) or runner.run(outcome()) != "ongoing":
                 raise RuntimeError(f"raw, plant and wire did not fly {course.command!r} alike")
-        runner.run(env.close())
+        runner.run(close())
     return times
 
 

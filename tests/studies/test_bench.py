@@ -54,6 +54,21 @@ def test_raw_basilisk_flies_as_the_plant_does(kind):
         assert raw.ended_at(plant.snapshot)
 
 
+@pytest.mark.parametrize("kind", [coast, hold])
+def test_raw_plant_and_wire_are_timed_on_the_same_flight(kind, url):
+    times = bench.time_steps(url, find_course(kind, 30.0, 3), episodes=2)
+    assert len(times) == 6
+    assert all(seconds > 0 for row in times for seconds in row)
+
+
+def test_resets_and_pairs_are_timed_through_the_wire(url, coasting):
+    resets = bench.time_resets(url, missions=1)
+    assert {len(row) for times in resets.values() for row in times} == {3}
+    wire, raw = bench.time_pairs(url, coasting, rounds=1)
+    assert wire[0] > 0
+    assert raw[0] > 0
+
+
 def test_a_course_is_flown_in_full(coasting):
     assert coasting.flies()
     assert not coast(coasting.spec, 1200.0, 3).flies()
