@@ -2,15 +2,13 @@
 
 A direction cosine matrix `dcm_AB` takes components in B to components in A; its rows are the axes of
 A in B. Euler parameters are scalar first. Formulas: Schaub & Junkins, Analytical Mechanics of Space
-Systems, chapter 3. A function of one attitude is plain NumPy, and Numba compiles it inside a
-kernel; a function of a history is compiled by itself.
+Systems, chapter 3. Numba compiles every function here, for Python and for the kernels alike.
 """
 
 import math
 
 import numpy as np
 from numba import njit
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 Vec3 = NDArray[np.float64]
@@ -26,7 +24,7 @@ TINY = 1e-9
 """[-] below it asin(x)/x is 1."""
 
 
-@register_jitable
+@njit(cache=True)
 def scaled(factor: float, v: Vec3) -> Vec3:
     """A vector times a number; an explicit loop compiles ten times faster than an array expression."""
     out = np.empty(3)
@@ -35,13 +33,13 @@ def scaled(factor: float, v: Vec3) -> Vec3:
     return out
 
 
-@register_jitable
+@njit(cache=True)
 def unit(v: Vec3) -> Vec3:
     """The direction of a non-zero vector."""
     return scaled(1 / norm(v), v)
 
 
-@register_jitable
+@njit(cache=True)
 def cross(a: Vec3, b: Vec3) -> Vec3:
     """The vector product."""
     out = np.empty(3)
@@ -51,7 +49,7 @@ def cross(a: Vec3, b: Vec3) -> Vec3:
     return out
 
 
-@register_jitable
+@njit(cache=True)
 def angle_between(a: Vec3, b: Vec3) -> float:
     """[rad] Angle between two non-zero vectors, in [0, pi], accurate at both ends."""
     c = cross(a, b)
@@ -59,7 +57,7 @@ def angle_between(a: Vec3, b: Vec3) -> float:
     return math.atan2(sine, a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
 
 
-@register_jitable
+@njit(cache=True)
 def matmul(a: Mat3, b: Mat3) -> Mat3:
     """The product of two 3 x 3 matrices (no BLAS: bit-identical on every thread count)."""
     c = np.zeros((3, 3))
@@ -69,7 +67,7 @@ def matmul(a: Mat3, b: Mat3) -> Mat3:
     return c
 
 
-@register_jitable
+@njit(cache=True)
 def rotate(dcm: Mat3, v: Vec3) -> Vec3:
     """Components of `v` in the frame of the matrix's rows."""
     out = np.zeros(3)
@@ -78,7 +76,7 @@ def rotate(dcm: Mat3, v: Vec3) -> Vec3:
     return out
 
 
-@register_jitable
+@njit(cache=True)
 def relative(dcm_AN: Mat3, dcm_BN: Mat3) -> Mat3:
     """dcm_AB: the attitude of A relative to B."""
     c = np.zeros((3, 3))
@@ -88,7 +86,7 @@ def relative(dcm_AN: Mat3, dcm_BN: Mat3) -> Mat3:
     return c
 
 
-@register_jitable
+@njit(cache=True)
 def rotate_back(dcm: Mat3, v: Vec3) -> Vec3:
     """Components of `v`, given in the frame of the matrix's rows, in the frame of its columns."""
     out = np.zeros(3)
@@ -97,13 +95,13 @@ def rotate_back(dcm: Mat3, v: Vec3) -> Vec3:
     return out
 
 
-@register_jitable
+@njit(cache=True)
 def norm(v: Vec3) -> float:
     """The length of a vector."""
     return math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
 
 
-@register_jitable
+@njit(cache=True)
 def inverse(q: EulerParameters) -> EulerParameters:
     """Euler parameters of the inverse rotation."""
     out = np.empty(4)
@@ -113,7 +111,7 @@ def inverse(q: EulerParameters) -> EulerParameters:
     return out
 
 
-@register_jitable
+@njit(cache=True)
 def dcm_from_ep(q: EulerParameters) -> Mat3:
     """The direction cosine matrix of Euler parameters."""
     w, x, y, z = q[0], q[1], q[2], q[3]
@@ -130,7 +128,7 @@ def dcm_from_ep(q: EulerParameters) -> Mat3:
     return c
 
 
-@register_jitable
+@njit(cache=True)
 def ep_from_dcm(c: Mat3) -> EulerParameters:
     """Euler parameters of a direction cosine matrix by Sheppard's method, scalar part >= 0."""
     trace = c[0, 0] + c[1, 1] + c[2, 2]
@@ -161,13 +159,13 @@ def ep_from_dcm(c: Mat3) -> EulerParameters:
     return q
 
 
-@register_jitable
+@njit(cache=True)
 def mrp_from_ep(q: EulerParameters) -> Vec3:
     """Modified Rodrigues parameters of the short rotation (norm at most 1)."""
     return scaled(1 / (1 + q[0]) if q[0] >= 0 else -1 / (1 - q[0]), q[1:])
 
 
-@register_jitable
+@njit(cache=True)
 def ep_from_mrp(sigma: Vec3) -> EulerParameters:
     """Euler parameters of modified Rodrigues parameters."""
     s2 = sigma[0] * sigma[0] + sigma[1] * sigma[1] + sigma[2] * sigma[2]
@@ -178,19 +176,19 @@ def ep_from_mrp(sigma: Vec3) -> EulerParameters:
     return q
 
 
-@register_jitable
+@njit(cache=True)
 def dcm_from_mrp(sigma: Vec3) -> Mat3:
     """The direction cosine matrix of modified Rodrigues parameters."""
     return dcm_from_ep(ep_from_mrp(sigma))
 
 
-@register_jitable
+@njit(cache=True)
 def mrp_from_dcm(dcm: Mat3) -> Vec3:
     """Modified Rodrigues parameters of a direction cosine matrix (norm at most 1)."""
     return mrp_from_ep(ep_from_dcm(dcm))
 
 
-@register_jitable
+@njit(cache=True)
 def ep_product(q_CB: EulerParameters, q_BA: EulerParameters) -> EulerParameters:
     """Euler parameters of C relative to A, so that dcm_CA = dcm_CB dcm_BA."""
     a, b = q_BA, q_CB
@@ -202,7 +200,7 @@ def ep_product(q_CB: EulerParameters, q_BA: EulerParameters) -> EulerParameters:
     return q
 
 
-@register_jitable
+@njit(cache=True)
 def ep_of_rotation(theta: Vec3) -> EulerParameters:
     """Euler parameters of a rotation vector.
 
@@ -218,7 +216,7 @@ def ep_of_rotation(theta: Vec3) -> EulerParameters:
     return q
 
 
-@register_jitable
+@njit(cache=True)
 def rotation_of_ep(q: EulerParameters) -> Vec3:
     """[rad] (3,) Rotation vector of Euler parameters, angle in [0, pi]."""
     sign = -1.0 if q[0] < 0 else 1.0
@@ -227,14 +225,14 @@ def rotation_of_ep(q: EulerParameters) -> Vec3:
     return scaled(sign * scale, q[1:])
 
 
-@register_jitable
+@njit(cache=True)
 def rotation_angle(dcm: Mat3) -> float:
     """[rad] Principal rotation angle, in [0, pi]."""
     r = rotation_of_ep(ep_from_dcm(dcm))
     return math.sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2])
 
 
-@register_jitable
+@njit(cache=True)
 def sun_direction(ecliptic_longitude: float, obliquity: float) -> Vec3:
     """Unit vector to the Sun in N (mean equator, J2000).
 
@@ -246,14 +244,14 @@ def sun_direction(ecliptic_longitude: float, obliquity: float) -> Vec3:
     return np.array([math.cos(ecliptic_longitude), s * math.cos(obliquity), s * math.sin(obliquity)])
 
 
-@register_jitable
+@njit(cache=True)
 def celestial_direction(right_ascension: float, declination: float) -> Vec3:
     """Unit vector in N of a right ascension and a declination [rad]."""
     c = math.cos(declination)
     return np.array([c * math.cos(right_ascension), c * math.sin(right_ascension), math.sin(declination)])
 
 
-@register_jitable
+@njit(cache=True)
 def from_axes(x_hat: Vec3, y_hat: Vec3, z_hat: Vec3) -> Mat3:
     """The direction cosine matrix whose rows are three unit vectors."""
     dcm = np.empty((3, 3))
@@ -264,7 +262,7 @@ def from_axes(x_hat: Vec3, y_hat: Vec3, z_hat: Vec3) -> Mat3:
     return dcm
 
 
-@register_jitable
+@njit(cache=True)
 def pointing_frame(z_hat_N: Vec3, sun_hat_N: Vec3) -> Mat3:
     """dcm_RN that points the payload (+z) at a direction and the panel (+x) as near the Sun as can be.
 
@@ -274,14 +272,14 @@ def pointing_frame(z_hat_N: Vec3, sun_hat_N: Vec3) -> Mat3:
     return from_axes(cross(y_hat, z_hat_N), y_hat, z_hat_N)
 
 
-@register_jitable
+@njit(cache=True)
 def sun_frame(sun_hat_N: Vec3, h_hat_N: Vec3) -> Mat3:
     """dcm_RN that points the panel (+x) at the Sun and the star tracker (+y) near the orbit normal."""
     z_hat = unit(cross(sun_hat_N, h_hat_N))
     return from_axes(sun_hat_N, cross(z_hat, sun_hat_N), z_hat)
 
 
-@register_jitable
+@njit(cache=True)
 def nadir_frame(r_BN_N: Vec3, v_BN_N: Vec3) -> Mat3:
     """dcm_RN with the payload (+z) at the Earth's centre and the star tracker (+y) against the normal."""
     z_hat = scaled(-1.0, unit(r_BN_N))
@@ -289,7 +287,7 @@ def nadir_frame(r_BN_N: Vec3, v_BN_N: Vec3) -> Mat3:
     return from_axes(cross(y_hat, z_hat), y_hat, z_hat)
 
 
-@register_jitable
+@njit(cache=True)
 def orbit_state(
     semi_major_axis: float, inclination: float, raan: float, latitude: float, mu: float
 ) -> tuple[Vec3, Vec3]:
