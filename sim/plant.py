@@ -153,12 +153,12 @@ class Plant:
             ahead = min(self._quiet_s(row, limits), STEADY_S - steady)
             t = min(t + max(ahead, 1), last)
             stretches.append(self._vehicle.advance(t))
-            begun = None
-            for row in stretches[-1].tolist():
-                before, beyond = beyond, self._beyond(row, limits)
-                begun = begun or _begun(before, beyond)
-                steady = steady + 1 if flight.done and flight.done(row) else 0
-            if begun:
+            row = stretches[-1][-1].tolist()
+            before, beyond = beyond, self._beyond(row, limits)
+            if flight.done:
+                for each in stretches[-1].tolist():
+                    steady = steady + 1 if flight.done(each) else 0
+            if begun := _begun(before, beyond):
                 return np.concatenate(stretches), *begun
             if steady >= STEADY_S:
                 return np.concatenate(stretches), "completed", ""
