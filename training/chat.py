@@ -1,5 +1,6 @@
 """Token ids of a conversation, written once and never decoded and encoded again."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from orbital_ops_env.client import SYSTEM_PROMPT
@@ -42,7 +43,11 @@ class Chat:
             raise ValueError("the chat template does not end a reply with the tokenizer's eos_token")
         return ids[ids.index(self.end) :]
 
-    def text(self, reply: list[int]) -> str:
+    def reply(self, text: str) -> list[int]:
+        """Ids of a reply and the end of its turn, as a model that is taught it should sample them."""
+        return [*self._ids(text), self.end]
+
+    def text(self, reply: Sequence[int]) -> str:
         """A reply in words, without its end-of-turn token."""
         return self._tokenizer.decode([i for i in reply if i != self.end], skip_special_tokens=False)
 
@@ -56,3 +61,44 @@ class Chat:
 
     def _ids(self, text: str) -> list[int]:
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+class Conversation:
+    """The ids of one episode and whose they are.
+
+    Args:
+        chat: The chat template.
+        text: The environment's first text.
+    """
+
+    def __init__(self, chat: Chat, text: str) -> None:
+        self._chat = chat
+        self.prompt_ids: list[int] = chat.opening(text)
+        self.completion_ids: list[int] = []
+        self.owned: list[int] = []
+        """1 for each id of the completion that is the model's, 0 for the environment's."""
+
+    @property
+    def ids(self) -> list[int]:
+        """Everything so far."""
+        return self.prompt_ids + self.completion_ids
+
+    def reply(self, ids: Sequence[int], *, owned: bool = True) -> None:
+        """Put a reply; one that is not the model's own teaches nothing."""
+        self._put(ids, owned)
+
+    def hear(self, text: str) -> None:
+        """Put the environment's next text."""
+        self._put(self._chat.turn(text)[self._ended :], False)
+
+    def close(self) -> None:
+        """End the last reply's turn, if the reply has not ended it itself."""
+        self._put([self._chat.end][self._ended :], False)
+
+    @property
+    def _ended(self) -> int:
+        return int(self.completion_ids[-1:] == [self._chat.end])
+
+    def _put(self, ids: Sequence[int], owned: bool) -> None:
+        self.completion_ids += ids
+        self.owned += [int(owned)] * len(ids)

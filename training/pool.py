@@ -1,6 +1,7 @@
 """Many sessions at once: clients of one server on one event loop in a thread of its own."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
@@ -30,6 +31,8 @@ class EnvPool:
     def __init__(self, url: str, capacity: int) -> None:
         self.url = url
         self.capacity = capacity
+        self.seconds = 0.0
+        """[s] spent waiting for the server so far."""
         self._sessions: dict[int, OrbitalOpsEnv] = {}
         self._exit = ExitStack()
         self._portal = self._exit.enter_context(start_blocking_portal())
@@ -78,7 +81,11 @@ class EnvPool:
         self._exit.close()
 
     def _at_once(self, calls: Mapping[int, Callable[[OrbitalOpsEnv], Awaitable[Any]]]) -> dict[int, Answer]:
-        return self._portal.call(self._gather, calls)
+        began = time.perf_counter()
+        try:
+            return self._portal.call(self._gather, calls)
+        finally:
+            self.seconds += time.perf_counter() - began
 
     async def _gather(
         self, calls: Mapping[int, Callable[[OrbitalOpsEnv], Awaitable[Any]]]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from orbital_ops_env.client import EpisodeLost, OrbitalOpsObservation, PolicyView, render, view
 from orbital_ops_env.commands import AnyCommand, Unreadable, parse
-from orbital_ops_env.training.chat import Chat
+from orbital_ops_env.training.chat import Chat, Conversation
 from orbital_ops_env.training.pool import Answer, EnvPool
 
 Generate = Callable[[list[list[int]]], list[list[int]]]
@@ -23,10 +23,9 @@ ATTEMPTS: Final = 3
 class Rollout:
     """One finished episode, as the trainer needs it and as a person reads it."""
 
-    prompt_ids: list[int]
-    completion_ids: list[int] = field(default_factory=list[int])
-    sampled: list[int] = field(default_factory=list[int])
-    """1 for each id of the completion that the model sampled, 0 for the environment's."""
+    options: Mapping[str, Any]
+    """Of `reset`."""
+    conversation: Conversation
     commands: list[AnyCommand] = field(default_factory=list[AnyCommand])
     transcript: list[str] = field(default_factory=list[str])
     """Texts and replies in turn."""
@@ -45,6 +44,11 @@ class Rollout:
         return self.outcome == "succeeded"
 
     @property
+    def timed_out(self) -> bool:
+        """Whether clock or turns ran out."""
+        return self.outcome in ("timed_out", "out_of_turns")
+
+    @property
     def valid_turns(self) -> float:
         """[-] share of replies that were exactly one telecommand."""
         readable = sum(not isinstance(command, Unreadable) for command in self.commands)
@@ -57,41 +61,31 @@ class _Episode:
     def __init__(self, chat: Chat, options: Mapping[str, Any]) -> None:
         self._chat, self.options = chat, options
         self.begun = 0
-        self.rollout = Rollout([])
+        self.rollout: Rollout
         self._view: PolicyView | None = None
-
-    @property
-    def ids(self) -> list[int]:
-        return self.rollout.prompt_ids + self.rollout.completion_ids
 
     def begin(self, observation: OrbitalOpsObservation) -> None:
         text, self._view = render(observation), view(observation)
-        self.rollout = Rollout(self._chat.opening(text), transcript=[text])
+        self.rollout = Rollout(self.options, Conversation(self._chat, text), transcript=[text])
 
     def reply(self, ids: Sequence[int]) -> AnyCommand:
-        words = self._chat.text(list(ids))
-        self.rollout.completion_ids += ids
-        self.rollout.sampled += [1] * len(ids)
+        words = self._chat.text(ids)
+        self.rollout.conversation.reply(ids)
         self.rollout.transcript.append(words)
         self.rollout.commands.append(parse(words))
         return self.rollout.commands[-1]
 
     def hear(self, observation: OrbitalOpsObservation) -> None:
-        rollout, chat = self.rollout, self._chat
+        rollout = self.rollout
         rollout.rewards.append(float(observation.reward or 0.0))
         text = render(observation, self._view)
         self._view = view(observation, self._view)
         rollout.transcript.append(text)
-        ended = rollout.completion_ids[-1:] == [chat.end]
         if observation.done:
             rollout.outcome, rollout.components = observation.outcome, dict(observation.components)
-            self._tell([] if ended else [chat.end])
+            rollout.conversation.close()
         else:
-            self._tell(chat.turn(text)[1 if ended else 0 :])
-
-    def _tell(self, ids: list[int]) -> None:
-        self.rollout.completion_ids += ids
-        self.rollout.sampled += [0] * len(ids)
+            rollout.conversation.hear(text)
 
 
 def multi_turn(
@@ -124,7 +118,7 @@ def multi_turn(
     _begin(episodes, pool)
     flying = dict(episodes)
     while flying:
-        replies = generate([episode.ids for episode in flying.values()])
+        replies = generate([episode.rollout.conversation.ids for episode in flying.values()])
         commands = {n: e.reply(ids) for (n, e), ids in zip(flying.items(), replies, strict=True)}
         answers = pool.step(commands)
         _begin({n: episodes[n] for n, answer in answers.items() if isinstance(answer, EpisodeLost)}, pool)

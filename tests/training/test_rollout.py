@@ -71,7 +71,11 @@ class Replies:
 
 
 def sampled(rollout: Rollout) -> list[int]:
-    return [i for i, own in zip(rollout.completion_ids, rollout.sampled, strict=True) if own]
+    return [
+        i
+        for i, own in zip(rollout.conversation.completion_ids, rollout.conversation.owned, strict=True)
+        if own
+    ]
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["ended by the model", "cut off"])
@@ -83,17 +87,20 @@ def test_exactly_the_sampled_ids_are_marked_and_the_conversation_is_the_template
     for n, rollout in enumerate(rollouts):
         assert rollout.outcome == "ended"
         assert sampled(rollout) == [i for batch in replies.said for i in batch[n]]
-        assert rollout.completion_ids[-1] == chat.end
+        assert rollout.conversation.completion_ids[-1] == chat.end
         said = [{"role": "system", "content": SYSTEM_PROMPT}] + [
             {"role": role, "content": text}
             for role, text in zip(["user", "assistant"] * 3, rollout.transcript, strict=False)
         ]
         whole = ChatML(tokenizer).apply_chat_template(said, add_generation_prompt=False)
-        assert tokenizer.decode(rollout.prompt_ids + rollout.completion_ids, skip_special_tokens=False) == (
-            whole.removesuffix("\n")
-        )
+        assert tokenizer.decode(
+            rollout.conversation.prompt_ids + rollout.conversation.completion_ids, skip_special_tokens=False
+        ) == (whole.removesuffix("\n"))
         assert (
-            replies.given[-1][n] == (rollout.prompt_ids + rollout.completion_ids)[: len(replies.given[-1][n])]
+            replies.given[-1][n]
+            == (rollout.conversation.prompt_ids + rollout.conversation.completion_ids)[
+                : len(replies.given[-1][n])
+            ]
         )
 
 
@@ -130,8 +137,8 @@ def test_a_model_that_never_emits_a_command_runs_out_of_turns_and_is_not_truncat
     assert rollout.outcome == "out_of_turns"
     assert rollout.valid_turns == 0.0
     assert 0.0 <= rollout.return_ < 0.01
-    assert rollout.completion_ids[-1] == chat.end
-    assert rollout.sampled[-1] == 0
+    assert rollout.conversation.completion_ids[-1] == chat.end
+    assert rollout.conversation.owned[-1] == 0
 
 
 def test_a_lost_episode_is_begun_again_and_nothing_of_it_is_kept(

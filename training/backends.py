@@ -1,0 +1,154 @@
+"""Where model and LoRA come from: `unsloth` (4-bit, one GPU) or `trl` (plain LoRA, CPU or GPU).
+
+Only the backend that is asked for is imported; Unsloth patches TRL as it loads, so it must come first.
+"""
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from orbital_ops_env.training.config import TrainingConfig
+from orbital_ops_env.training.sampler import Sampler
+
+
+class Model(ABC):
+    """A language model with a LoRA to train, its tokenizer, and what differs between backends.
+
+    Attributes:
+        net: The network with its adapter.
+        tokenizer: Its tokenizer.
+        precision: Arguments of the trainer that fit the machine.
+    """
+
+    net: Any
+    tokenizer: Any
+    precision: dict[str, Any]
+
+    @abstractmethod
+    def generating(self, net: Any) -> Any:
+        """Context in which the network generates at its best; afterwards it trains on."""
+
+    @abstractmethod
+    def save_merged(self, folder: Path) -> None:
+        """Write the network in 16 bits with the adapter merged in."""
+
+    def sampler(self, config: TrainingConfig) -> Sampler:
+        """What samples replies from it."""
+        return Sampler(
+            self.net,
+            self.tokenizer,
+            self.generating,
+            max_new_tokens=config.max_new_tokens,
+            temperature=config.temperature,
+            batch=config.sampling_batch,
+        )
+
+    def save_adapter(self, folder: Path) -> None:
+        """Write adapter and tokenizer."""
+        self.net.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+
+class UnslothModel(Model):
+    """4-bit weights, LoRA in 16 bits, Unsloth's kernels."""
+
+    def __init__(self, config: TrainingConfig) -> None:
+        from unsloth import FastLanguageModel
+
+        self._fast = FastLanguageModel
+        net, self.tokenizer = FastLanguageModel.from_pretrained(
+            config.model, max_seq_length=config.max_episode_tokens, load_in_4bit=True
+        )
+        if not hasattr(net, "peft_config"):
+            net = FastLanguageModel.get_peft_model(
+                net,
+                r=config.lora_r,
+                lora_alpha=config.lora_alpha,
+                lora_dropout=config.lora_dropout,
+                bias=config.lora_bias,
+                target_modules=list(config.lora_layers),
+                use_gradient_checkpointing="unsloth",
+                random_state=config.seed,
+            )
+        self.net = net
+        self.precision = _precision() | {"optim": "adamw_8bit"}
+
+    @contextmanager
+    def generating(self, net: Any) -> Generator[None]:
+        """Unsloth's inference mode."""
+        self._fast.for_inference(net)
+        try:
+            yield
+        finally:
+            self._fast.for_training(net)
+
+    def save_merged(self, folder: Path) -> None:
+        """Through Unsloth, which merges into the 16-bit weights rather than the 4-bit ones."""
+        self.net.save_pretrained_merged(str(folder), self.tokenizer, save_method="merged_16bit")
+
+
+class TrlModel(Model):
+    """Weights as they are stored, LoRA by peft."""
+
+    def __init__(self, config: TrainingConfig) -> None:
+        from peft import AutoPeftModelForCausalLM, LoraConfig, get_peft_model
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        torch.manual_seed(config.seed)
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.tokenizer = AutoTokenizer.from_pretrained(config.model)
+        if (Path(config.model) / "adapter_config.json").exists():
+            net = AutoPeftModelForCausalLM.from_pretrained(
+                config.model, dtype=torch.float32, is_trainable=True
+            )
+        else:
+            lora = LoraConfig(
+                r=config.lora_r,
+                lora_alpha=config.lora_alpha,
+                lora_dropout=config.lora_dropout,
+                bias=config.lora_bias,
+                target_modules=list(config.lora_layers),
+                task_type="CAUSAL_LM",
+            )
+            net = get_peft_model(
+                AutoModelForCausalLM.from_pretrained(config.model, dtype=torch.float32), lora
+            )
+        self.net = net.to(device)
+        self.precision = _precision()
+
+    @contextmanager
+    def generating(self, net: Any) -> Generator[None]:
+        """Without dropout and gradient checkpointing, which switches off the key-value cache."""
+        training, checkpointing = net.training, net.is_gradient_checkpointing
+        net.eval()
+        if checkpointing:
+            net.gradient_checkpointing_disable()
+        try:
+            yield
+        finally:
+            if checkpointing:
+                net.gradient_checkpointing_enable()
+            net.train(training)
+
+    def save_merged(self, folder: Path) -> None:
+        """Of a copy, since merging for good would take the adapter from a run that goes on."""
+        copy.deepcopy(self.net).merge_and_unload().save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+
+def load(config: TrainingConfig) -> Model:
+    """The model of a configuration; a folder with an adapter goes on with that adapter."""
+    return UnslothModel(config) if config.backend == "unsloth" else TrlModel(config)
+
+
+def _precision() -> dict[str, Any]:
+    """bf16 where the GPU has it, fp16 on an older one, neither on a CPU."""
+    if not torch.cuda.is_available():
+        return {"use_cpu": True, "bf16": False, "fp16": False}
+    modern = torch.cuda.is_bf16_supported(including_emulation=False)
+    return {"bf16": modern, "fp16": not modern}

@@ -1,0 +1,166 @@
+"""Episodes of the reference policy over the wire, to warm a model up with.
+
+    python -m orbital_ops_env.training.demonstrations --url http://localhost:8000 --episodes 400 \
+        --output outputs/demonstrations.jsonl
+
+Easy levels only: they teach the format and the procedure, the rest is for reinforcement learning. In a tenth
+of the episodes some commands are random, and only what the reference does about them is taught. Lost
+missions are left out.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from orbital_ops_env.client import EpisodeLost, OrbitalOpsObservation, PolicyView, render, view
+from orbital_ops_env.commands import AnyCommand, encode
+from orbital_ops_env.policies.random import draw
+from orbital_ops_env.policies.reference import Reference
+from orbital_ops_env.training.pool import EnvPool
+from orbital_ops_env.training.slots import slot
+
+FAMILIES: Final = ("detumble-v0", "retarget-v0")
+NOISY_EPISODES: Final = 0.1
+"""[-] share of the episodes in which commands are disturbed."""
+NOISY_COMMANDS: Final = 0.25
+"""[-] share of the commands of such an episode that are random."""
+FLOWN_AT_MOST: Final = 3
+"""[-] episodes flown for one that is kept."""
+SESSIONS: Final = 32
+"""[-] episodes flown at once."""
+
+
+@dataclass
+class Demonstration:
+    """One finished episode in words."""
+
+    options: dict[str, Any]
+    """Of `reset`."""
+    texts: list[str] = field(default_factory=list[str])
+    """What the environment said: the first text and one after each reply but the last."""
+    replies: list[str] = field(default_factory=list[str])
+    taught: list[bool] = field(default_factory=list[bool])
+    """By reply; a random command teaches nothing."""
+    outcome: str = "ongoing"
+
+
+class _Flight:
+    """A demonstration while it is being flown."""
+
+    def __init__(self, options: Mapping[str, Any], rng: np.random.Generator) -> None:
+        self.demonstration = Demonstration(dict(options))
+        self._rng, self._policy = rng, Reference()
+        self._noisy = rng.random() < NOISY_EPISODES
+        self._policy.begin(int(options["seed"]))
+        self._view: PolicyView
+
+    def begin(self, observation: OrbitalOpsObservation) -> None:
+        self._view = view(observation)
+        self.demonstration.texts.append(render(observation))
+
+    def command(self) -> AnyCommand:
+        command: AnyCommand = self._policy.act(self._view)
+        disturbed = self._noisy and self._rng.random() < NOISY_COMMANDS
+        if disturbed:
+            command = draw(self._rng, self._view.brief.targets)
+        self.demonstration.replies.append(encode(command))
+        self.demonstration.taught.append(not disturbed)
+        return command
+
+    def hear(self, observation: OrbitalOpsObservation) -> None:
+        if observation.done:
+            self.demonstration.outcome = observation.outcome
+            return
+        self.demonstration.texts.append(render(observation, self._view))
+        self._view = view(observation, self._view)
+
+
+def fly(options: Sequence[Mapping[str, Any]], pool: EnvPool, rng: np.random.Generator) -> list[Demonstration]:
+    """Fly the reference policy, all episodes at once.
+
+    Args:
+        options: Options of `reset`, one for each episode; no more than the pool has sessions.
+        pool: Sessions.
+        rng: Draws which commands are disturbed.
+
+    Returns:
+        The episodes in the order of their options, lost missions too.
+
+    Raises:
+        EpisodeLost: The server lost an episode.
+    """
+    flights = {n: _Flight(chosen, rng.spawn(1)[0]) for n, chosen in enumerate(options)}
+    for n, answer in pool.reset(dict(enumerate(options))).items():
+        flights[n].begin(_heard(answer))
+    flying = dict(flights)
+    while flying:
+        for n, answer in pool.step({n: flight.command() for n, flight in flying.items()}).items():
+            flights[n].hear(_heard(answer))
+        flying = {n: f for n, f in flying.items() if f.demonstration.outcome == "ongoing"}
+    return [flight.demonstration for flight in flights.values()]
+
+
+def collect(
+    pool: EnvPool, episodes: int, *, seed: int, families: Sequence[str] = FAMILIES, rung: str = "easy"
+) -> list[Demonstration]:
+    """Fly until there are so many succeeded episodes; the missions are slots of the run of this seed.
+
+    Raises:
+        RuntimeError: The reference loses nearly everything.
+    """
+    rng = np.random.default_rng(seed)
+    kept: list[Demonstration] = []
+    number = 0
+    while len(kept) < episodes:
+        batch = range(number, number + pool.capacity)
+        if number > FLOWN_AT_MOST * (episodes + pool.capacity):
+            raise RuntimeError(f"the reference won {len(kept)} of {number} episodes, expected nearly all")
+        flown = fly([slot(seed, rung, n, families) for n in batch], pool, rng)
+        kept += [demonstration for demonstration in flown if demonstration.outcome == "succeeded"]
+        number += pool.capacity
+    return kept[:episodes]
+
+
+def write(path: Path, demonstrations: Iterable[Demonstration]) -> None:
+    """Write one JSON object a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(asdict(each)) + "\n" for each in demonstrations))
+
+
+def read(path: Path) -> list[Demonstration]:
+    """What `write` wrote."""
+    return [Demonstration(**json.loads(line)) for line in path.read_text().splitlines()]
+
+
+def _heard(answer: OrbitalOpsObservation | EpisodeLost) -> OrbitalOpsObservation:
+    if isinstance(answer, EpisodeLost):
+        raise answer
+    return answer
+
+
+def main() -> int:
+    """Fly and write; the exit status."""
+    parser = argparse.ArgumentParser(prog="demonstrations", description=__doc__)
+    parser.add_argument("--url", required=True, help="address of the server or Space")
+    parser.add_argument("--episodes", type=int, default=400, help="succeeded episodes to keep; %(default)s")
+    parser.add_argument("--seed", type=int, default=42, help="%(default)s")
+    parser.add_argument("--output", type=Path, default=Path("outputs/demonstrations.jsonl"))
+    chosen = parser.parse_args()
+    try:
+        with EnvPool(chosen.url, SESSIONS) as pool:
+            write(chosen.output, collect(pool, chosen.episodes, seed=chosen.seed))
+    except (OSError, RuntimeError) as error:
+        print(f"demonstrations: {error}", file=sys.stderr)  # noqa: T201
+        return 1
+    print(f"{chosen.episodes} episodes in {chosen.output}")  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""GRPO over the wire: TRL's trainer samples whole episodes through `multi_turn`.
+
+The dataset holds slot numbers, which no model ever sees; `Missions` turns them into episodes, hands tokens,
+mask and return to the trainer and logs what the episodes say. One process, one GPU.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from transformers import TrainerCallback, TrainerControl, TrainerState
+from transformers.trainer_callback import ExportableState
+from trl import GRPOConfig, GRPOTrainer
+
+from orbital_ops_env.training.backends import Model
+from orbital_ops_env.training.chat import Chat
+from orbital_ops_env.training.config import TrainingConfig
+from orbital_ops_env.training.log import Log, trackers
+from orbital_ops_env.training.pool import EnvPool
+from orbital_ops_env.training.results import live, summary
+from orbital_ops_env.training.rollout import Rollout, multi_turn
+from orbital_ops_env.training.sampler import Sampler
+from orbital_ops_env.training.slots import RUNGS, Ladder, slot
+
+Reward = Callable[..., list[float]]
+
+
+class Missions:
+    """Episodes for the trainer: its `rollout_func` and its one reward function.
+
+    Args:
+        config: The run.
+        pool: At least `config.episodes` sessions.
+        sampler: The model that is trained.
+        chat: Its chat template.
+    """
+
+    def __init__(self, config: TrainingConfig, pool: EnvPool, sampler: Sampler, chat: Chat) -> None:
+        self._config, self._pool, self._sampler, self._chat = config, pool, sampler, chat
+        self.ladder = Ladder(
+            config.ease_below, config.ease_after, config.unlock_above, rung=config.first_rung
+        )
+        self.rollouts: list[Rollout] = []
+        """The last step's, group after group."""
+        self._metrics: dict[str, float] = {}
+
+    def sample(self, prompts: Sequence[str], trainer: Any) -> dict[str, list[Any]]:
+        """Fly an episode for each prompt, which is a slot number; TRL's `rollout_func`."""
+        config = self._config
+        chosen = [slot(config.seed, self.ladder.rung, int(each), config.families) for each in prompts]
+        sampling, flying, tokens = self._sampler.seconds, self._pool.seconds, self._sampler.tokens
+        self.rollouts = multi_turn(chosen, self._pool, self._sampler, self._chat)
+        self._metrics = summary(self.rollouts) | {
+            "group/live": live(self.rollouts, config.group_size),
+            "ladder/rung": float(list(RUNGS).index(self.ladder.rung)),
+            "seconds/generation": self._sampler.seconds - sampling,
+            "seconds/environment": self._pool.seconds - flying,
+            "sampled_tokens": float(self._sampler.tokens - tokens),
+        }
+        self.ladder.hear(self._metrics["reward/overall"])
+        talks = [rollout.conversation for rollout in self.rollouts]
+        return {
+            "prompt_ids": [talk.prompt_ids for talk in talks],
+            "completion_ids": [talk.completion_ids for talk in talks],
+            "env_mask": [talk.owned for talk in talks],
+            "logprobs": None,  # type: ignore[dict-item]
+            "returned": [rollout.return_ for rollout in self.rollouts],
+        }
+
+    def overall(
+        self, returned: list[float], log_metric: Callable[[str, float], None], **_: Any
+    ) -> list[float]:
+        """The return, and nothing else, is what is trained; the components are only logged."""
+        for name, value in self._metrics.items():
+            log_metric(name, value)
+        return returned
+
+
+class _LadderState(TrainerCallback, ExportableState):
+    """Puts the ladder into checkpoints and takes it out again."""
+
+    def __init__(self, ladder: Ladder) -> None:
+        self._ladder = ladder
+
+    def state(self) -> dict[str, Any]:
+        rung, bad_steps = self._ladder.rung, self._ladder.bad_steps
+        return {"args": {}, "attributes": {"rung": rung, "bad_steps": bad_steps}}
+
+    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        saved: Any = state.stateful_callbacks
+        for name, value in saved[type(self).__name__]["attributes"].items():
+            setattr(self._ladder, name, value)
+
+
+def build(
+    model: Model,
+    chat: Chat,
+    pool: EnvPool,
+    config: TrainingConfig,
+    *,
+    extra_rewards: Sequence[Reward] = (),
+) -> GRPOTrainer:
+    """The trainer; `trainer.train(resume_from_checkpoint=True)` goes on where a run was interrupted.
+
+    Args:
+        model: What to train.
+        chat: Its chat template.
+        pool: At least `config.episodes` sessions.
+        config: The run.
+        extra_rewards: Further reward functions of weight 1, for tests of the plumbing only.
+    """
+    sampler = model.sampler(config)
+    missions = Missions(config, pool, sampler, chat)
+    output = Path(config.output) / "grpo"
+    arguments = GRPOConfig(
+        output_dir=str(output),
+        seed=config.seed,
+        max_steps=config.grpo_steps,
+        per_device_train_batch_size=config.micro_batch,
+        gradient_accumulation_steps=config.episodes // config.micro_batch,
+        num_generations=config.group_size,
+        max_completion_length=config.max_episode_tokens,
+        mask_truncated_completions=True,
+        shuffle_dataset=False,
+        learning_rate=config.learning_rate,
+        warmup_steps=config.warmup_ratio,
+        lr_scheduler_type="constant_with_warmup",
+        max_grad_norm=config.max_grad_norm,
+        loss_type=config.loss_type,
+        beta=config.beta,
+        epsilon_high=config.epsilon_high,
+        temperature=config.temperature,
+        logging_steps=config.logging_steps,
+        save_steps=config.save_steps,
+        report_to=trackers(),
+        **model.precision,
+    )
+    prompts = [str(number) for number in range(config.grpo_steps * config.groups)]
+    return GRPOTrainer(
+        model=model.net,
+        reward_funcs=[missions.overall, *extra_rewards],
+        args=arguments,
+        train_dataset=Dataset.from_dict({"prompt": prompts}),
+        processing_class=model.tokenizer,
+        rollout_func=missions.sample,
+        callbacks=[_LadderState(missions.ladder), Log(output / "metrics.jsonl", missions, config.show_every)],
+    )

@@ -1,0 +1,75 @@
+"""Metrics of a run as JSON lines, raw episodes on the screen, and W&B where there is a key."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from transformers import TrainerCallback, TrainerControl, TrainerState
+
+from orbital_ops_env.training.rollout import Rollout
+
+SHOWN: Final = 3
+"""[-] raw episodes printed at a time."""
+
+
+class Flown(Protocol):
+    """What the log reads episodes from."""
+
+    rollouts: list[Rollout]
+
+
+def trackers() -> list[str]:
+    """`report_to` of a trainer: W&B with a key, otherwise nothing but our own file."""
+    if os.environ.get("WANDB_API_KEY"):
+        return ["wandb"]
+    print("No WANDB_API_KEY: metrics are logged to metrics.jsonl only.")  # noqa: T201
+    return []
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The rows of a metrics file."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def transcript(rollout: Rollout) -> str:
+    """An episode as the model saw and wrote it."""
+    marks = ["", "> "]
+    said = (marks[turn % 2] + text for turn, text in enumerate(rollout.transcript))
+    return "\n".join([*said, f"== {rollout.outcome}, return {rollout.return_:.3f}"])
+
+
+class Log(TrainerCallback):
+    """Writes a JSON line for each log of the trainer and prints raw episodes every few steps.
+
+    Args:
+        path: The file; a run that goes on from a checkpoint keeps the rows up to it.
+        flown: Where the last episodes are.
+        show_every: [-] steps between printed episodes.
+    """
+
+    def __init__(self, path: Path, flown: Flown, show_every: int) -> None:
+        self._path, self._flown, self._show_every = path, flown, show_every
+
+    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Keep what belongs to the run."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        kept = read(self._path) if self._path.exists() else []
+        kept = [row for row in kept if row["step"] <= state.global_step]
+        self._path.write_text("".join(json.dumps(row) + "\n" for row in kept))
+
+    def on_log(
+        self, args: Any, state: TrainerState, control: TrainerControl, logs: dict[str, Any], **_: Any
+    ) -> None:
+        """Append a row; what a step took beside generation and environment is the update."""
+        row = {"step": state.global_step, **logs}
+        if "seconds/generation" in row and "step_time" in row:
+            row["seconds/update"] = row["step_time"] - row["seconds/generation"] - row["seconds/environment"]
+        with self._path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Print raw episodes."""
+        if (state.global_step - 1) % self._show_every == 0:
+            for rollout in self._flown.rollouts[:SHOWN]:
+                print(f"-- step {state.global_step}\n{transcript(rollout)}")  # noqa: T201

@@ -1,0 +1,80 @@
+"""Replies of a model, sampled a batch at a time; the same for zero-shot, evaluation and training."""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch.nn.utils.rnn import pad_sequence
+from transformers import GenerationConfig
+
+
+class Sampler:
+    """Samples the next reply of each conversation.
+
+    Args:
+        model: A causal language model.
+        tokenizer: Its tokenizer, with an end-of-turn and a padding token.
+        generating: Context in which the backend's model generates.
+        max_new_tokens: [-] of one reply.
+        temperature: [-] 0 takes the likeliest token.
+        batch: [-] conversations decoded at once.
+
+    Raises:
+        ValueError: Padding and end of turn are the same token, so that a reply's end could not be seen.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        generating: Callable[[Any], AbstractContextManager[Any]],
+        *,
+        max_new_tokens: int,
+        temperature: float,
+        batch: int,
+    ) -> None:
+        if tokenizer.pad_token_id is None or tokenizer.pad_token_id == tokenizer.eos_token_id:
+            raise ValueError("the tokenizer needs a padding token (pad_token) that is not its eos_token")
+        self.model, self._generating, self._batch = model, generating, batch
+        self._pad, self._end = int(tokenizer.pad_token_id), int(tokenizer.eos_token_id)
+        self._how = GenerationConfig(
+            max_new_tokens=max_new_tokens,
+            do_sample=temperature > 0,
+            temperature=temperature or None,
+            top_k=0 if temperature > 0 else None,
+            top_p=1.0 if temperature > 0 else None,
+            pad_token_id=self._pad,
+            eos_token_id=self._end,
+            bos_token_id=tokenizer.bos_token_id,
+        )
+        self.seconds = 0.0
+        """[s] spent sampling so far."""
+        self.tokens = 0
+        """[-] tokens sampled so far."""
+
+    def __call__(self, conversations: list[list[int]]) -> list[list[int]]:
+        """The next reply of each conversation, its end of turn included if it came."""
+        began = time.perf_counter()
+        replies: list[list[int]] = []
+        with self._generating(self.model), torch.no_grad():
+            for first in range(0, len(conversations), self._batch):
+                replies += self._sample(conversations[first : first + self._batch])
+        self.seconds += time.perf_counter() - began
+        self.tokens += sum(len(reply) for reply in replies)
+        return replies
+
+    def _sample(self, conversations: list[list[int]]) -> list[list[int]]:
+        rows = [torch.tensor(ids) for ids in conversations]
+        ids = pad_sequence(rows, batch_first=True, padding_value=self._pad, padding_side="left")
+        mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True, padding_side="left")
+        device = self.model.device
+        told = self.model.generate(
+            input_ids=ids.to(device), attention_mask=mask.to(device), generation_config=self._how
+        )
+        return [self._own(row) for row in told[:, ids.shape[1] :].tolist()]
+
+    def _own(self, ids: list[int]) -> list[int]:
+        """A row up to its end of turn; without one up to the padding, which only ever follows an end."""
+        return ids[: ids.index(self._end) + 1] if self._end in ids else ids
