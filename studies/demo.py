@@ -5,15 +5,8 @@ is 0 only if they do.
 """
 
 import argparse
-import os
-import socket
-import subprocess
 import sys
-import tempfile
-import time
-import urllib.request
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
@@ -45,17 +38,12 @@ from orbital_ops_env.policies.rules import Rules
 from orbital_ops_env.server import flight
 from orbital_ops_env.studies import replay
 from orbital_ops_env.studies.record import Record, brief, label, record, verdict
+from orbital_ops_env.training.server import ServerError, local_server
 
 DEMO_FAMILY, DEMO_LEVEL, DEMO_SEED = "retarget-v0", 5, 3
 """Three targets, one of which must be waited for, between the Sun and the propellant reserve."""
 POLICIES: Final[dict[str, type[Policy]]] = {"rules": Rules, "idle": Idle}
 OUTPUT: Final = Path("outputs/replay.html")
-START_LIMIT_S: Final = 300.0
-"""[s] for the server to answer; the first start on a machine compiles the flight software."""
-HOST: Final = "127.0.0.1"
-POLL_S: Final = 0.5
-LOG_TAIL: Final = 30
-"""[-] lines of the server's log shown when it dies."""
 TOLERANCE: Final = 1e-9
 """[-] between a score on the wire and the same flight in process."""
 HEADS: Final = ("#", "command", "ended by", "time", "next", "error", "rate", "gas")
@@ -82,49 +70,6 @@ class Flown:
     """[-] sum of the step rewards."""
     components: dict[str, float] = field(default_factory=dict[str, float])
     outcome: str = "ongoing"
-
-
-# -- server ------------------------------------------------------------------------------------
-
-
-@contextmanager
-def server(console: Console) -> Generator[str]:
-    """The real server in a process of its own; gives its address.
-
-    Raises:
-        DemoError: It died or did not answer in time; the message holds the end of its log.
-    """
-    with socket.create_server((HOST, 0)) as listener:
-        port = int(listener.getsockname()[1])
-    environment = os.environ | {"HOST": HOST, "PORT": str(port)}
-    command = [sys.executable, "-m", "orbital_ops_env.server.app"]
-    with tempfile.TemporaryFile("w+") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
-        try:
-            with console.status("Starting the server; its first start compiles for a minute ..."):
-                _await_health(process, f"http://{HOST}:{port}")
-            yield f"http://{HOST}:{port}"
-        except (RuntimeError, OSError) as error:
-            log.seek(0)
-            tail = "".join(log.readlines()[-LOG_TAIL:])
-            raise DemoError(f"{error}\nThe end of the server's log:\n{tail}") from error
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def _await_health(process: subprocess.Popen[bytes], address: str) -> None:
-    until = time.monotonic() + START_LIMIT_S
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    while process.poll() is None and time.monotonic() < until:
-        try:
-            opener.open(f"{address}/health", timeout=POLL_S).close()
-            return
-        except OSError:
-            time.sleep(POLL_S)
-    if process.poll() is None:
-        raise DemoError(f"The server gave no answer for {START_LIMIT_S:.0f} s.")
-    raise DemoError(f"The server died with status {process.poll()} as it started.")
 
 
 # -- flight ------------------------------------------------------------------------------------
@@ -236,7 +181,9 @@ def show(chosen: argparse.Namespace, console: Console) -> bool:
     spec = generate(chosen.family, chosen.level, chosen.seed)
     seed = chosen.seed if chosen.episode_seed is None else chosen.episode_seed
     flights: list[Flown] = []
-    with server(console) as address:
+    with ExitStack() as stack:
+        with console.status("Starting the server; its first start compiles for a minute ..."):
+            address = stack.enter_context(local_server())
         for name in POLICIES:
             with Live(console=console) as live:
                 flights.append(fly(address, spec, seed, name, live))
@@ -260,7 +207,7 @@ def main() -> int:
         if show(options(), console):
             return 0
         console.print("[red]Expected rules to succeed and idle to fail on this mission.[/]")
-    except (DemoError, ValueError, OSError) as error:
+    except (DemoError, ServerError, ValueError, OSError) as error:
         console.print(Text(f"demo: {error}", style="red"))
     return 1
 

@@ -1,14 +1,16 @@
 """Published figures: JSON under `plots/data/`, each with its command, commit, versions and seeds."""
 
 import json
+import os
 import subprocess
-from importlib.metadata import version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "plots" / "data"
-PACKAGES = ("bsk", "numba", "numpy", "openenv", "pydantic")
+PACKAGES = ("bsk", "numba", "numpy", "openenv", "peft", "pydantic", "torch", "transformers", "trl", "unsloth")
+"""Distributions whose versions are told, where they are installed."""
 
 
 def write(name: str, command: str, seeds: str, figures: dict[str, Any]) -> Path:
@@ -23,7 +25,7 @@ def write(name: str, command: str, seeds: str, figures: dict[str, Any]) -> Path:
     head = {
         "command": command,
         "commit": _commit(),
-        "versions": {package: version(package) for package in PACKAGES},
+        "versions": _versions(),
         "seeds": seeds,
     }
     DATA.mkdir(parents=True, exist_ok=True)
@@ -37,7 +39,15 @@ def read(name: str) -> dict[str, Any]:
     return json.loads((DATA / name).read_text())
 
 
+def _versions() -> dict[str, str]:
+    found = {package: list(distributions(name=package)) for package in PACKAGES}
+    return {package: installed[0].version for package, installed in found.items() if installed}
+
+
 def _commit() -> str:
+    """From git, or from `GIT_COMMIT` where only a copy of the tree is."""
+    if told := os.environ.get("GIT_COMMIT"):
+        return told
     found = subprocess.run(
         ["git", "describe", "--always", "--dirty", "--abbrev=12"],
         cwd=ROOT,

@@ -6,7 +6,7 @@ Only the backend that is asked for is imported; Unsloth patches TRL as it loads,
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ class Model(ABC):
     precision: dict[str, Any]
 
     @abstractmethod
-    def generating(self, net: Any) -> Any:
+    def generating(self, net: Any) -> AbstractContextManager[None]:
         """Context in which the network generates at its best; afterwards it trains on."""
 
     @abstractmethod
@@ -60,7 +60,6 @@ class UnslothModel(Model):
     def __init__(self, config: TrainingConfig) -> None:
         from unsloth import FastLanguageModel
 
-        self._fast = FastLanguageModel
         net, self.tokenizer = FastLanguageModel.from_pretrained(
             config.model, max_seq_length=config.max_episode_tokens, load_in_4bit=True
         )
@@ -78,14 +77,9 @@ class UnslothModel(Model):
         self.net = net
         self.precision = _precision() | {"optim": "adamw_8bit"}
 
-    @contextmanager
-    def generating(self, net: Any) -> Generator[None]:
-        """Unsloth's inference mode."""
-        self._fast.for_inference(net)
-        try:
-            yield
-        finally:
-            self._fast.for_training(net)
+    def generating(self, net: Any) -> AbstractContextManager[None]:
+        """Nothing: Unsloth's `generate` goes into inference mode and back by itself."""
+        return nullcontext()
 
     def save_merged(self, folder: Path) -> None:
         """Through Unsloth, which merges into the 16-bit weights rather than the 4-bit ones."""

@@ -54,7 +54,7 @@ class TrainingConfig:
     lora_layers: tuple[str, ...] = LINEAR_LAYERS
 
     # -- warm start --
-    sft_steps: int = 60
+    sft_steps: int = 120
     sft_batch: int = 32
     """[-] episodes an optimiser step."""
     sft_micro_batch: int = 16

@@ -93,6 +93,18 @@ class _LadderState(TrainerCallback, ExportableState):
             setattr(self._ladder, name, value)
 
 
+class StopAt(TrainerCallback):
+    """Interrupts a run after a step, with a checkpoint, to go on later."""
+
+    def __init__(self, step: int) -> None:
+        self._step = step
+
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Stop and save when the step has come."""
+        if state.global_step >= self._step:
+            control.should_training_stop = control.should_save = True
+
+
 def build(
     model: Model,
     chat: Chat,

@@ -1,0 +1,169 @@
+"""Warm a model up, then the gate: do its groups have enough signal for reinforcement learning?
+
+    make gate ARGS='--model path/of/model --backend unsloth'
+
+Ten zero-shot episodes, supervised warm-up on demonstrations, then groups of eight at temperature 1 on each
+family and rung of the ladder. Writes `plots/data/gate.json` and the adapter, which `gpu_spike` goes on with.
+"""
+
+import argparse
+import dataclasses
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from orbital_ops_env.studies import figures
+from orbital_ops_env.training import demonstrations, sft
+from orbital_ops_env.training.backends import Model, load
+from orbital_ops_env.training.chat import Chat
+from orbital_ops_env.training.config import TrainingConfig
+from orbital_ops_env.training.demonstrations import Demonstration
+from orbital_ops_env.training.evaluation import fly
+from orbital_ops_env.training.log import transcript
+from orbital_ops_env.training.pool import EnvPool
+from orbital_ops_env.training.results import Gate, gate, groups, summary
+from orbital_ops_env.training.rollout import Rollout
+from orbital_ops_env.training.server import local_server
+from orbital_ops_env.training.slots import RUNGS, evaluation
+
+FAMILIES: Final = ("detumble-v0", "retarget-v0")
+GROUPS: Final = 64
+"""[-] of each family and rung."""
+GROUP_SIZE: Final = 8
+ZERO_SHOT: Final = 10
+"""[-] episodes before any training."""
+SESSIONS: Final = 256
+"""[-] episodes at once."""
+SHOWN: Final = 3
+"""[-] raw episodes printed."""
+
+
+def members(family: str, rung: str, count: int) -> list[dict[str, Any]]:
+    """Options of `reset` for groups on held-out missions: each mission `GROUP_SIZE` times."""
+    return [chosen for chosen in evaluation(family, RUNGS[rung], count) for _ in range(GROUP_SIZE)]
+
+
+def cells(rollouts: Sequence[Rollout]) -> dict[str, dict[str, float]]:
+    """The gate's figures by level."""
+    by_level: dict[int, list[Rollout]] = {}
+    for group in groups(rollouts, GROUP_SIZE):
+        by_level.setdefault(group[0].options["level"], []).extend(group)
+    return {str(level): figure(gate(flown, GROUP_SIZE)) for level, flown in sorted(by_level.items())}
+
+
+def figure(found: Gate) -> dict[str, Any]:
+    """A gate as it is written."""
+    return dataclasses.asdict(found) | {"passed": found.passed}
+
+
+def best(rungs: dict[str, dict[str, dict[str, Any]]]) -> dict[str, Any]:
+    """The family and rung that passes with the most live groups; without one, the most live groups."""
+    found = [
+        (cell["passed"], cell["live_groups"], family, rung)
+        for family, by_rung in rungs.items()
+        for rung, cell in by_rung.items()
+    ]
+    _, _, family, rung = max(found)
+    return rungs[family][rung] | {"family": family, "levels": f"{RUNGS[rung][0]}-{RUNGS[rung][-1]}"}
+
+
+def zero_shot(pool: EnvPool, model: Model, chat: Chat, config: TrainingConfig) -> dict[str, float]:
+    """What the untrained model does with the full prompt."""
+    options = [o for family in FAMILIES for o in evaluation(family, RUNGS["easy"], ZERO_SHOT // 2)]
+    rollouts = fly(options, pool, model.sampler(config), chat)
+    for rollout in rollouts[:SHOWN]:
+        print(transcript(rollout))
+    return summary(rollouts)
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="gate", description=__doc__)
+    parser.add_argument("--model", default=TrainingConfig.model, help="folder or name on the hub")
+    parser.add_argument("--backend", default="unsloth", choices=("unsloth", "trl"))
+    parser.add_argument("--server-python", default=sys.executable, help="environment with the extra server")
+    parser.add_argument("--url", help="a server that runs already, instead of one of its own")
+    parser.add_argument("--demonstrations", type=Path, help="file to teach from; default: fly them now")
+    parser.add_argument("--episodes", type=int, default=400, help="demonstrations; %(default)s")
+    parser.add_argument("--sft-steps", type=int, default=TrainingConfig.sft_steps, help="%(default)s")
+    parser.add_argument("--rungs", nargs="+", default=list(RUNGS), choices=list(RUNGS))
+    parser.add_argument("--groups", type=int, default=GROUPS, help="of each family and rung; %(default)s")
+    parser.add_argument("--output", type=Path, default=Path("outputs/gate"))
+    return parser.parse_args()
+
+
+def taught(chosen: argparse.Namespace, pool: EnvPool) -> list[Demonstration]:
+    """The demonstrations."""
+    if chosen.demonstrations:
+        return demonstrations.read(chosen.demonstrations)
+    return demonstrations.collect(pool, chosen.episodes, seed=0)
+
+
+def run(chosen: argparse.Namespace, url: str) -> None:
+    """All of it; prints as it goes."""
+    config = TrainingConfig(
+        backend=chosen.backend,
+        model=chosen.model,
+        output=str(chosen.output),
+        sft_steps=chosen.sft_steps,
+        sampling_batch=SESSIONS,
+    )
+    began = time.perf_counter()
+
+    def say(what: str) -> None:
+        print(f"[{time.perf_counter() - began:6.1f} s] {what}", flush=True)
+
+    model = load(config)
+    chat = Chat(model.tokenizer)
+    say(f"{config.model} loaded")
+    with EnvPool(url, SESSIONS) as pool:
+        untrained = zero_shot(pool, model, chat, config)
+        say(f"zero-shot {untrained}")
+        teach = taught(chosen, pool)
+        say(f"{len(teach)} demonstrations")
+        history = sft.train(model, chat, teach, config)
+        model.save_adapter(chosen.output / "adapter")
+        say(f"warm-up done, loss {history[0]['loss']} to {history[-2]['loss']}")
+        rungs: dict[str, dict[str, dict[str, Any]]] = {}
+        by_level: dict[str, dict[str, Any]] = {}
+        for family in FAMILIES:
+            for rung in chosen.rungs:
+                rollouts = fly(members(family, rung, chosen.groups), pool, model.sampler(config), chat)
+                rungs.setdefault(family, {})[rung] = figure(gate(rollouts, GROUP_SIZE))
+                by_level.setdefault(family, {}).update(cells(rollouts))
+                say(f"{family} {rung}: {rungs[family][rung]} {summary(rollouts)}")
+                print(transcript(rollouts[0]), flush=True)
+                path = figures.write(
+                    "gate.json",
+                    "make gate",
+                    f"missions and episodes from {evaluation(family, (0,), 1)[0]['seed']} on; training seed "
+                    f"{config.seed}",
+                    {
+                        "best": best(rungs),
+                        "rungs": rungs,
+                        "cells": by_level,
+                        "groups": chosen.groups,
+                        "group_size": GROUP_SIZE,
+                        "zero_shot": untrained,
+                        "sft": {"episodes": len(teach), "steps": config.sft_steps, "last": history[-2]},
+                        "config": dataclasses.asdict(config),
+                    },
+                )
+    say(f"written to {path}")
+
+
+def main() -> int:
+    """Run the gate; the exit status says only whether it could be measured."""
+    chosen = options()
+    if chosen.url:
+        run(chosen, chosen.url)
+    else:
+        with local_server(chosen.server_python, MAX_CONCURRENT_ENVS=str(2 * SESSIONS)) as url:
+            run(chosen, url)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

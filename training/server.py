@@ -1,0 +1,87 @@
+"""A server of one's own in another process and another environment, and patience with a sleeping Space."""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Final
+
+HOST: Final = "127.0.0.1"
+START_LIMIT_S: Final = 300.0
+"""[s] for a server to answer; its first start on a machine compiles the flight software."""
+POLL_S: Final = 0.5
+ANSWER_S: Final = 10.0
+"""[s] for one answer."""
+LOG_TAIL: Final = 30
+"""[-] lines of the server's log shown when it dies."""
+
+
+class ServerError(RuntimeError):
+    """A server did not come up or has died; the message holds the end of its log."""
+
+
+@contextmanager
+def local_server(python: str = sys.executable, **environment: str) -> Generator[str]:
+    """The real server in a process of its own; gives its address.
+
+    Args:
+        python: Interpreter of an environment that has the extra `server`.
+        **environment: Variables for it, as `MAX_CONCURRENT_ENVS`.
+
+    Raises:
+        ServerError: It died or did not answer in time.
+    """
+    with socket.create_server((HOST, 0)) as listener:
+        port = int(listener.getsockname()[1])
+    chosen = os.environ | {"HOST": HOST, "PORT": str(port)} | environment
+    command = [python, "-m", "orbital_ops_env.server.app"]
+    with tempfile.TemporaryFile("w+") as log:
+        process = subprocess.Popen(command, env=chosen, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            wait_until_healthy(f"http://{HOST}:{port}", alive=lambda: process.poll() is None)
+            yield f"http://{HOST}:{port}"
+        except (RuntimeError, OSError) as error:
+            log.seek(0)
+            tail = "".join(log.readlines()[-LOG_TAIL:])
+            raise ServerError(f"{error}\nThe end of the server's log:\n{tail}") from error
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def wait_until_healthy(
+    url: str, limit_s: float = START_LIMIT_S, alive: Callable[[], bool] = lambda: True
+) -> None:
+    """Wait for a server that starts, or for a Space that wakes up.
+
+    Args:
+        url: Address of the server or Space.
+        limit_s: [s] until patience ends.
+        alive: Whether waiting still makes sense.
+
+    Raises:
+        ServerError: No answer; the message says the last reason.
+    """
+    until = time.monotonic() + limit_s
+    reason = "nothing was tried"
+    while alive() and time.monotonic() < until:
+        try:
+            _opener(url).open(f"{url}/health", timeout=ANSWER_S).close()
+            return
+        except (OSError, ValueError) as error:
+            reason = str(error)
+            time.sleep(POLL_S)
+    if alive():
+        raise ServerError(f"{url} gave no answer at /health for {limit_s:.0f} s: {reason}")
+    raise ServerError(f"the server at {url} died as it started")
+
+
+def _opener(url: str) -> urllib.request.OpenerDirector:
+    """Proxies are for other machines."""
+    local = HOST in url or "localhost" in url
+    return urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if local else []))
