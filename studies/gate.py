@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from orbital_ops_env.studies import figures
-from orbital_ops_env.training import demonstrations, sft
-from orbital_ops_env.training.backends import Model, load
+from orbital_ops_env.training import demonstrations
+from orbital_ops_env.training.backends import Model, load, prepare
 from orbital_ops_env.training.chat import Chat
 from orbital_ops_env.training.config import TrainingConfig
 from orbital_ops_env.training.demonstrations import Demonstration
 from orbital_ops_env.training.evaluation import fly
-from orbital_ops_env.training.log import transcript
 from orbital_ops_env.training.pool import EnvPool
 from orbital_ops_env.training.results import Gate, gate, groups, summary
 from orbital_ops_env.training.rollout import Rollout
@@ -69,12 +68,17 @@ def best(rungs: dict[str, dict[str, dict[str, Any]]]) -> dict[str, Any]:
     return rungs[family][rung] | {"family": family, "levels": f"{RUNGS[rung][0]}-{RUNGS[rung][-1]}"}
 
 
+def show(rollouts: Sequence[Rollout]) -> None:
+    """Print some raw episodes, the ones with the worst replies first."""
+    for rollout in sorted(rollouts, key=lambda each: each.valid_turns)[:SHOWN]:
+        print(f"{rollout}\n", flush=True)
+
+
 def zero_shot(pool: EnvPool, model: Model, chat: Chat, config: TrainingConfig) -> dict[str, float]:
     """What the untrained model does with the full prompt."""
     options = [o for family in FAMILIES for o in evaluation(family, RUNGS["easy"], ZERO_SHOT // 2)]
     rollouts = fly(options, pool, model.sampler(config), chat)
-    for rollout in rollouts[:SHOWN]:
-        print(transcript(rollout))
+    show(rollouts)
     return summary(rollouts)
 
 
@@ -103,6 +107,9 @@ def taught(chosen: argparse.Namespace, pool: EnvPool) -> list[Demonstration]:
 
 def run(chosen: argparse.Namespace, url: str) -> None:
     """All of it; prints as it goes."""
+    prepare(chosen.backend)
+    from orbital_ops_env.training import sft
+
     config = TrainingConfig(
         backend=chosen.backend,
         model=chosen.model,
@@ -134,7 +141,7 @@ def run(chosen: argparse.Namespace, url: str) -> None:
                 rungs.setdefault(family, {})[rung] = figure(gate(rollouts, GROUP_SIZE))
                 by_level.setdefault(family, {}).update(cells(rollouts))
                 say(f"{family} {rung}: {rungs[family][rung]} {summary(rollouts)}")
-                print(transcript(rollouts[0]), flush=True)
+                show(rollouts)
                 path = figures.write(
                     "gate.json",
                     "make gate",

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from orbital_ops_env.studies import figures
+from orbital_ops_env.training.backends import load, prepare
 from orbital_ops_env.training.config import TrainingConfig
-from orbital_ops_env.training.log import read
 from orbital_ops_env.training.pool import EnvPool
 from orbital_ops_env.training.server import local_server
 
@@ -66,9 +66,9 @@ def options() -> argparse.Namespace:
 
 def train(chosen: argparse.Namespace, url: str) -> None:
     """One run."""
+    prepare(chosen.backend)
     import torch
 
-    from orbital_ops_env.training.backends import load
     from orbital_ops_env.training.chat import Chat
     from orbital_ops_env.training.grpo import StopAt, build
 
@@ -103,6 +103,8 @@ def train(chosen: argparse.Namespace, url: str) -> None:
 
 def figure(folder: Path) -> dict[str, Any]:
     """What one run cost and did, step by step."""
+    from orbital_ops_env.training.log import read
+
     rows = [row for row in read(folder / "metrics.jsonl") if "step_time" in row]
     steps = [{"step": row["step"]} | {KEPT[key]: row[key] for key in KEPT} for row in rows]
     later = steps[1:] or steps  # the first one compiles

@@ -1,19 +1,31 @@
 """Where model and LoRA come from: `unsloth` (4-bit, one GPU) or `trl` (plain LoRA, CPU or GPU).
 
-Only the backend that is asked for is imported; Unsloth patches TRL as it loads, so it must come first.
+Unsloth patches transformers, peft and TRL as they load, so it must come first: call `prepare` before any
+other module of training that needs them is imported.
 """
 
 import copy
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import torch
+from orbital_ops_env.training.config import Backend, TrainingConfig
 
-from orbital_ops_env.training.config import TrainingConfig
-from orbital_ops_env.training.sampler import Sampler
+
+def prepare(backend: Backend) -> None:
+    """Import what must be imported first.
+
+    Raises:
+        RuntimeError: It is too late: transformers is loaded without Unsloth's patches.
+    """
+    if backend != "unsloth":
+        return
+    if "transformers" in sys.modules and "unsloth" not in sys.modules:
+        raise RuntimeError("transformers is imported already; call prepare('unsloth') before anything else")
+    import unsloth  # noqa: F401
 
 
 class Model(ABC):
@@ -37,8 +49,10 @@ class Model(ABC):
     def save_merged(self, folder: Path) -> None:
         """Write the network in 16 bits with the adapter merged in."""
 
-    def sampler(self, config: TrainingConfig) -> Sampler:
-        """What samples replies from it."""
+    def sampler(self, config: TrainingConfig) -> Any:
+        """What samples replies from it, a `Sampler`."""
+        from orbital_ops_env.training.sampler import Sampler
+
         return Sampler(
             self.net,
             self.tokenizer,
@@ -90,6 +104,7 @@ class TrlModel(Model):
     """Weights as they are stored, LoRA by peft."""
 
     def __init__(self, config: TrainingConfig) -> None:
+        import torch
         from peft import AutoPeftModelForCausalLM, LoraConfig, get_peft_model
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -137,11 +152,14 @@ class TrlModel(Model):
 
 def load(config: TrainingConfig) -> Model:
     """The model of a configuration; a folder with an adapter goes on with that adapter."""
+    prepare(config.backend)
     return UnslothModel(config) if config.backend == "unsloth" else TrlModel(config)
 
 
 def _precision() -> dict[str, Any]:
     """bf16 where the GPU has it, fp16 on an older one, neither on a CPU."""
+    import torch
+
     if not torch.cuda.is_available():
         return {"use_cpu": True, "bf16": False, "fp16": False}
     modern = torch.cuda.is_bf16_supported(including_emulation=False)

@@ -4,8 +4,9 @@
         --output outputs/demonstrations.jsonl
 
 Easy levels only: they teach the format and the procedure, the rest is for reinforcement learning. In a tenth
-of the episodes some commands are random, and only what the reference does about them is taught. Lost
-missions are left out.
+of the episodes some replies are random commands or nothing readable, and only what the reference does about
+them is taught: a model that has never seen a refusal keeps on talking nonsense after its first. Lost missions
+are left out.
 """
 
 import argparse
@@ -18,18 +19,29 @@ from typing import Any, Final
 
 import numpy as np
 
-from orbital_ops_env.client import EpisodeLost, OrbitalOpsObservation, PolicyView, render, view
-from orbital_ops_env.commands import AnyCommand, encode
+from orbital_ops_env.client import (
+    SYSTEM_PROMPT,
+    EpisodeLost,
+    OrbitalOpsObservation,
+    PolicyView,
+    render,
+    view,
+)
+from orbital_ops_env.commands import AnyCommand, encode, parse
 from orbital_ops_env.policies.random import draw
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.training.pool import EnvPool
 from orbital_ops_env.training.slots import slot
 
 FAMILIES: Final = ("detumble-v0", "retarget-v0")
-NOISY_EPISODES: Final = 0.1
-"""[-] share of the episodes in which commands are disturbed."""
-NOISY_COMMANDS: Final = 0.25
-"""[-] share of the commands of such an episode that are random."""
+NOISY_EPISODES: Final = 0.15
+"""[-] share of the episodes in which replies are disturbed; more of them are lost, a tenth of those kept."""
+NOISY_REPLIES: Final = 0.4
+"""[-] share of the replies of such an episode that are disturbed."""
+NONSENSE: Final = 0.6
+"""[-] share of the disturbed replies that are not a command at all."""
+LONGEST_NONSENSE: Final = 20
+"""[-] words."""
 FLOWN_AT_MOST: Final = 3
 """[-] episodes flown for one that is kept."""
 SESSIONS: Final = 32
@@ -46,7 +58,7 @@ class Demonstration:
     """What the environment said: the first text and one after each reply but the last."""
     replies: list[str] = field(default_factory=list[str])
     taught: list[bool] = field(default_factory=list[bool])
-    """By reply; a random command teaches nothing."""
+    """By reply; a disturbed one teaches nothing."""
     outcome: str = "ongoing"
 
 
@@ -65,13 +77,15 @@ class _Flight:
         self.demonstration.texts.append(render(observation))
 
     def command(self) -> AnyCommand:
-        command: AnyCommand = self._policy.act(self._view)
-        disturbed = self._noisy and self._rng.random() < NOISY_COMMANDS
+        reply = encode(self._policy.act(self._view))
+        disturbed = self._noisy and self._rng.random() < NOISY_REPLIES
         if disturbed:
-            command = draw(self._rng, self._view.brief.targets)
-        self.demonstration.replies.append(encode(command))
+            nonsense = self._rng.random() < NONSENSE
+            targets = self._view.brief.targets
+            reply = garbled(self._rng, reply) if nonsense else encode(draw(self._rng, targets))
+        self.demonstration.replies.append(reply)
         self.demonstration.taught.append(not disturbed)
-        return command
+        return parse(reply)
 
     def hear(self, observation: OrbitalOpsObservation) -> None:
         if observation.done:
@@ -79,6 +93,13 @@ class _Flight:
             return
         self.demonstration.texts.append(render(observation, self._view))
         self._view = view(observation, self._view)
+
+
+def garbled(rng: np.random.Generator, reply: str) -> str:
+    """A reply that is no command: one cut short, one with words around it, or words alone."""
+    words = SYSTEM_PROMPT.split()
+    talk = " ".join(rng.choice(words, size=int(rng.integers(1, LONGEST_NONSENSE))))
+    return str(rng.choice([reply[: int(rng.integers(1, len(reply)))], f"{talk} {reply}", talk]))
 
 
 def fly(options: Sequence[Mapping[str, Any]], pool: EnvPool, rng: np.random.Generator) -> list[Demonstration]:

@@ -32,13 +32,6 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def transcript(rollout: Rollout) -> str:
-    """An episode as the model saw and wrote it."""
-    marks = ["", "> "]
-    said = (marks[turn % 2] + text for turn, text in enumerate(rollout.transcript))
-    return "\n".join([*said, f"== {rollout.outcome}, return {rollout.return_:.3f}"])
-
-
 class Log(TrainerCallback):
     """Writes a JSON line for each log of the trainer and prints raw episodes every few steps.
 
@@ -72,4 +65,4 @@ class Log(TrainerCallback):
         """Print raw episodes."""
         if (state.global_step - 1) % self._show_every == 0:
             for rollout in self._flown.rollouts[:SHOWN]:
-                print(f"-- step {state.global_step}\n{transcript(rollout)}")  # noqa: T201
+                print(f"-- step {state.global_step}\n{rollout}")  # noqa: T201

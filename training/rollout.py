@@ -54,6 +54,12 @@ class Rollout:
         readable = sum(not isinstance(command, Unreadable) for command in self.commands)
         return readable / len(self.commands) if self.commands else 0.0
 
+    def __str__(self) -> str:
+        """The episode as the model saw and wrote it."""
+        marks = ["", "> "]
+        said = (marks[turn % 2] + text for turn, text in enumerate(self.transcript))
+        return "\n".join([*said, f"== {self.outcome}, return {self.return_:.3f}"])
+
 
 class _Episode:
     """One member of a batch while it is being flown."""
