@@ -33,7 +33,7 @@ GROUPS: Final = 64
 GROUP_SIZE: Final = 8
 ZERO_SHOT: Final = 10
 """[-] episodes before any training."""
-SESSIONS: Final = 256
+SESSIONS: Final = 512
 """[-] episodes at once."""
 SHOWN: Final = 3
 """[-] raw episodes printed."""

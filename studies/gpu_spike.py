@@ -29,6 +29,7 @@ KEPT: Final = {
     "seconds/environment": "seconds_environment",
     "seconds/update": "seconds_update",
     "sampled_tokens": "sampled_tokens",
+    "sampling_passes": "sampling_passes",
     "reward/overall": "return",
     "reward_std": "return_std",
     "episode/success_rate": "success",

@@ -49,14 +49,16 @@ class Missions:
         """Fly an episode for each prompt, which is a slot number; TRL's `rollout_func`."""
         config = self._config
         chosen = [slot(config.seed, self.ladder.rung, int(each), config.families) for each in prompts]
-        sampling, flying, tokens = self._sampler.seconds, self._pool.seconds, self._sampler.tokens
-        self.rollouts = multi_turn(chosen, self._pool, self._sampler, self._chat)
+        sampler, pool = self._sampler, self._pool
+        sampling, flying, tokens, passes = sampler.seconds, pool.seconds, sampler.tokens, sampler.passes
+        self.rollouts = multi_turn(chosen, pool, sampler, self._chat)
         self._metrics = summary(self.rollouts) | {
             "group/live": live(self.rollouts, config.group_size),
             "ladder/rung": float(list(RUNGS).index(self.ladder.rung)),
-            "seconds/generation": self._sampler.seconds - sampling,
-            "seconds/environment": self._pool.seconds - flying,
-            "sampled_tokens": float(self._sampler.tokens - tokens),
+            "seconds/generation": sampler.seconds - sampling,
+            "seconds/environment": pool.seconds - flying,
+            "sampled_tokens": float(sampler.tokens - tokens),
+            "sampling_passes": float(sampler.passes - passes),
         }
         self.ladder.hear(self._metrics["reward/overall"])
         talks = [rollout.conversation for rollout in self.rollouts]

@@ -49,10 +49,13 @@ class Sampler:
             eos_token_id=self._end,
             bos_token_id=tokenizer.bos_token_id,
         )
+        model.generation_config.max_length = None  # of the whole text; here only the reply has a limit
         self.seconds = 0.0
         """[s] spent sampling so far."""
         self.tokens = 0
         """[-] tokens sampled so far."""
+        self.passes = 0
+        """[-] passes of the model so far, each a token further in every conversation of a batch."""
 
     def __call__(self, conversations: list[list[int]]) -> list[list[int]]:
         """The next reply of each conversation, its end of turn included if it came."""
@@ -73,7 +76,9 @@ class Sampler:
         told = self.model.generate(
             input_ids=ids.to(device), attention_mask=mask.to(device), generation_config=self._how
         )
-        return [self._own(row) for row in told[:, ids.shape[1] :].tolist()]
+        said = told[:, ids.shape[1] :]
+        self.passes += said.shape[1]
+        return [self._own(row) for row in said.tolist()]
 
     def _own(self, ids: list[int]) -> list[int]:
         """A row up to its end of turn; without one up to the padding, which only ever follows an end."""
