@@ -5,6 +5,7 @@ other module of training that needs them is imported.
 """
 
 import copy
+import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Generator
@@ -25,6 +26,7 @@ def prepare(backend: Backend) -> None:
         return
     if "transformers" in sys.modules and "unsloth" not in sys.modules:
         raise RuntimeError("transformers is imported already; call prepare('unsloth') before anything else")
+    os.environ.setdefault("UNSLOTH_DECODE_CUDA_GRAPHS", "1")  # otherwise only TRL's own sampling has them
     import unsloth  # noqa: F401
 
 
@@ -40,6 +42,8 @@ class Model(ABC):
     net: Any
     tokenizer: Any
     precision: dict[str, Any]
+    fills_batches = False
+    """Whether each size of a batch costs a compilation."""
 
     @abstractmethod
     def generating(self, net: Any) -> AbstractContextManager[None]:
@@ -60,6 +64,7 @@ class Model(ABC):
             max_new_tokens=config.max_new_tokens,
             temperature=config.temperature,
             batch=config.sampling_batch,
+            filled=self.fills_batches,
         )
 
     def save_adapter(self, folder: Path) -> None:
@@ -70,6 +75,8 @@ class Model(ABC):
 
 class UnslothModel(Model):
     """4-bit weights, LoRA in 16 bits, Unsloth's kernels."""
+
+    fills_batches = True
 
     def __init__(self, config: TrainingConfig) -> None:
         from unsloth import FastLanguageModel

@@ -3,14 +3,11 @@
 import json
 import os
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from orbital_ops_env.training.rollout import Rollout
-
-SHOWN: Final = 3
-"""[-] raw episodes printed at a time."""
 
 
 class Flown(Protocol):
@@ -62,7 +59,8 @@ class Log(TrainerCallback):
             file.write(json.dumps(row) + "\n")
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """Print raw episodes."""
+        """Print the raw episodes with the least, the middle and the greatest return."""
         if (state.global_step - 1) % self._show_every == 0:
-            for rollout in self._flown.rollouts[:SHOWN]:
-                print(f"-- step {state.global_step}\n{rollout}")  # noqa: T201
+            by_return = sorted(self._flown.rollouts, key=lambda each: each.return_)
+            for rollout in (by_return[0], by_return[len(by_return) // 2], by_return[-1]):
+                print(f"-- step {state.global_step}\n{rollout}", flush=True)  # noqa: T201

@@ -14,6 +14,8 @@ from orbital_ops_env.commands import AnyCommand
 
 PATIENCE_S: Final = 120.0
 """[s] to wait for an answer; a full server takes seconds for a step."""
+OPENING: Final = 32
+"""[-] sessions opened at once; a server that is asked for hundreds at once answers some too late."""
 Answer = OrbitalOpsObservation | EpisodeLost
 """What a session answers; a lost episode is an answer, so that one never takes the others along."""
 
@@ -34,6 +36,7 @@ class EnvPool:
         self.seconds = 0.0
         """[s] spent waiting for the server so far."""
         self._sessions: dict[int, OrbitalOpsEnv] = {}
+        self._opening = asyncio.Semaphore(OPENING)
         self._exit = ExitStack()
         self._portal = self._exit.enter_context(start_blocking_portal())
 
@@ -104,6 +107,9 @@ class EnvPool:
         if not 0 <= number < self.capacity:
             raise ValueError(f"no session {number}: the pool has {self.capacity}, 0 to {self.capacity - 1}")
         if number not in self._sessions:
-            env = self._sessions[number] = OrbitalOpsEnv(self.url, message_timeout_s=PATIENCE_S)
+            env = OrbitalOpsEnv(self.url, connect_timeout_s=PATIENCE_S, message_timeout_s=PATIENCE_S)
+            async with self._opening:
+                await env.connect()
+            self._sessions[number] = env
             self._exit.callback(self._portal.call, env.close)
         return (await call(self._sessions[number])).observation

@@ -20,6 +20,7 @@ class Sampler:
         max_new_tokens: [-] of one reply.
         temperature: [-] 0 takes the likeliest token.
         batch: [-] conversations decoded at once.
+        filled: Fill batches up to powers of two, for a backend that compiles a step for each batch size.
 
     Raises:
         ValueError: Padding and end of turn are the same token, so that a reply's end could not be seen.
@@ -34,10 +35,11 @@ class Sampler:
         max_new_tokens: int,
         temperature: float,
         batch: int,
+        filled: bool = False,
     ) -> None:
         if tokenizer.pad_token_id is None or tokenizer.pad_token_id == tokenizer.eos_token_id:
             raise ValueError("the tokenizer needs a padding token (pad_token) that is not its eos_token")
-        self.model, self._generating, self._batch = model, generating, batch
+        self.model, self._generating, self._batch, self._filled = model, generating, batch, filled
         self._pad, self._end = int(tokenizer.pad_token_id), int(tokenizer.eos_token_id)
         self._how = GenerationConfig(
             max_new_tokens=max_new_tokens,
@@ -70,6 +72,8 @@ class Sampler:
 
     def _sample(self, conversations: list[list[int]]) -> list[list[int]]:
         rows = [torch.tensor(ids) for ids in conversations]
+        if self._filled:
+            rows += [rows[-1]] * (_power_of_two(len(rows)) - len(rows))
         ids = pad_sequence(rows, batch_first=True, padding_value=self._pad, padding_side="left")
         mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True, padding_side="left")
         device = self.model.device
@@ -78,8 +82,13 @@ class Sampler:
         )
         said = told[:, ids.shape[1] :]
         self.passes += said.shape[1]
-        return [self._own(row) for row in said.tolist()]
+        return [self._own(row) for row in said[: len(conversations)].tolist()]
 
     def _own(self, ids: list[int]) -> list[int]:
         """A row up to its end of turn; without one up to the padding, which only ever follows an end."""
         return ids[: ids.index(self._end) + 1] if self._end in ids else ids
+
+
+def _power_of_two(size: int) -> int:
+    """The least one that is no smaller."""
+    return 1 << (size - 1).bit_length()

@@ -1,5 +1,6 @@
 """A server of one's own in another process and another environment, and patience with a sleeping Space."""
 
+import json
 import os
 import socket
 import subprocess
@@ -9,6 +10,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 HOST: Final = "127.0.0.1"
@@ -17,6 +19,7 @@ START_LIMIT_S: Final = 300.0
 POLL_S: Final = 0.5
 ANSWER_S: Final = 10.0
 """[s] for one answer."""
+HEALTHY: Final = {"status": "healthy"}
 LOG_TAIL: Final = 30
 """[-] lines of the server's log shown when it dies."""
 
@@ -47,11 +50,35 @@ def local_server(python: str = sys.executable, **environment: str) -> Generator[
             yield f"http://{HOST}:{port}"
         except (RuntimeError, OSError) as error:
             log.seek(0)
-            tail = "".join(log.readlines()[-LOG_TAIL:])
-            raise ServerError(f"{error}\nThe end of the server's log:\n{tail}") from error
+            raise ServerError(f"{error}\nThe end of the server's log:\n{_tail(log.readlines())}") from error
         finally:
             process.terminate()
             process.wait()
+
+
+def server_environment(folder: Path, source: str) -> str:
+    """Make an environment for a server, beside that of the trainer, which wants other versions.
+
+    Without a pip of its own, since some notebook machines lack what `venv` needs for one.
+
+    Args:
+        folder: Where; what is there is kept, so that a second call is quick.
+        source: Where pip finds the project: `git+https://...` or `file:///...`.
+
+    Returns:
+        Its interpreter, for `local_server`.
+
+    Raises:
+        ServerError: pip failed; the message holds the end of what it said.
+    """
+    python = folder / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    project = f"openenv-orbital-ops-env[server] @ {source}"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", project]
+    done = subprocess.run(pip, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        raise ServerError(f"pip could not install {project}:\n{_tail(done.stdout.splitlines(keepends=True))}")
+    return str(python)
 
 
 def wait_until_healthy(
@@ -71,14 +98,20 @@ def wait_until_healthy(
     reason = "nothing was tried"
     while alive() and time.monotonic() < until:
         try:
-            _opener(url).open(f"{url}/health", timeout=ANSWER_S).close()
-            return
+            with _opener(url).open(f"{url}/health", timeout=ANSWER_S) as answer:
+                if json.load(answer) == HEALTHY:
+                    return
+            reason = "something else than an OrbitalOps server answers"
         except (OSError, ValueError) as error:
             reason = str(error)
-            time.sleep(POLL_S)
+        time.sleep(POLL_S)
     if alive():
         raise ServerError(f"{url} gave no answer at /health for {limit_s:.0f} s: {reason}")
     raise ServerError(f"the server at {url} died as it started")
+
+
+def _tail(lines: list[str]) -> str:
+    return "".join(lines[-LOG_TAIL:])
 
 
 def _opener(url: str) -> urllib.request.OpenerDirector:

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import torch
 from datasets import Dataset
-from transformers import DataCollatorForSeq2Seq, Trainer, TrainingArguments
+from torch.nn.utils.rnn import pad_sequence
+from transformers import Trainer, TrainingArguments
 
 from orbital_ops_env.training.backends import Model
 from orbital_ops_env.training.chat import Chat, Conversation
@@ -28,6 +30,15 @@ def row(demonstration: Demonstration, chat: Chat) -> dict[str, list[int]]:
     owned = [0] * prompt + conversation.owned
     labels = [i if own else NOT_TAUGHT for i, own in zip(ids, owned, strict=True)]
     return {"input_ids": ids, "attention_mask": [1] * len(ids), "labels": labels}
+
+
+def collate(rows: Sequence[dict[str, list[int]]], padding: int) -> dict[str, torch.Tensor]:
+    """A batch, padded on the right: Unsloth ignores the attention mask where there are labels."""
+    fill = {"input_ids": padding, "attention_mask": 0, "labels": NOT_TAUGHT}
+    return {
+        name: pad_sequence([torch.tensor(row[name]) for row in rows], batch_first=True, padding_value=value)
+        for name, value in fill.items()
+    }
 
 
 def train(
@@ -62,7 +73,7 @@ def train(
         train_sampling_strategy="group_by_length",
         **model.precision,
     )
-    collator = DataCollatorForSeq2Seq(model.tokenizer, label_pad_token_id=NOT_TAUGHT, pad_to_multiple_of=64)
-    trainer = Trainer(model.net, arguments, collator, Dataset.from_list(rows))
+    padding = model.tokenizer.pad_token_id
+    trainer = Trainer(model.net, arguments, lambda batch: collate(batch, padding), Dataset.from_list(rows))
     trainer.train()
     return trainer.state.log_history
