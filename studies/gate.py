@@ -9,8 +9,7 @@ family and rung of the ladder. Writes `plots/data/gate.json` and the adapter, wh
 import argparse
 import dataclasses
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +26,6 @@ from orbital_ops_env.training.rollout import Rollout
 from orbital_ops_env.training.server import local_server
 from orbital_ops_env.training.slots import RUNGS, evaluation
 
-FAMILIES: Final = ("detumble-v0", "retarget-v0")
 GROUPS: Final = 64
 """[-] of each family and rung."""
 GROUP_SIZE: Final = 8
@@ -76,7 +74,7 @@ def show(rollouts: Sequence[Rollout]) -> None:
 
 def zero_shot(pool: EnvPool, model: Model, chat: Chat, config: TrainingConfig) -> dict[str, float]:
     """What the untrained model does with the full prompt."""
-    options = [o for family in FAMILIES for o in evaluation(family, RUNGS["easy"], ZERO_SHOT // 2)]
+    options = [o for family in config.families for o in evaluation(family, RUNGS["easy"], ZERO_SHOT // 2)]
     rollouts = fly(options, pool, model.sampler(config), chat)
     show(rollouts)
     return summary(rollouts)
@@ -105,8 +103,24 @@ def taught(chosen: argparse.Namespace, pool: EnvPool) -> list[Demonstration]:
     return demonstrations.collect(pool, chosen.episodes, seed=0)
 
 
+def measure(
+    chosen: argparse.Namespace, pool: EnvPool, model: Model, chat: Chat, config: TrainingConfig
+) -> Generator[dict[str, Any]]:
+    """The gate's figures, all so far, after each family and rung."""
+    rungs: dict[str, dict[str, dict[str, Any]]] = {}
+    by_level: dict[str, dict[str, Any]] = {}
+    for family in config.families:
+        for rung in chosen.rungs:
+            rollouts = fly(members(family, rung, chosen.groups), pool, model.sampler(config), chat)
+            rungs.setdefault(family, {})[rung] = figure(gate(rollouts, GROUP_SIZE))
+            by_level.setdefault(family, {}).update(cells(rollouts))
+            print(f"{family} {rung}: {rungs[family][rung]} {summary(rollouts)}", flush=True)
+            show(rollouts)
+            yield {"best": best(rungs), "rungs": rungs, "cells": by_level}
+
+
 def run(chosen: argparse.Namespace, url: str) -> None:
-    """All of it; prints as it goes."""
+    """Zero-shot episodes, warm-up and gate; the figures are written as they come."""
     prepare(chosen.backend)
     from orbital_ops_env.training import sft
 
@@ -117,48 +131,26 @@ def run(chosen: argparse.Namespace, url: str) -> None:
         sft_steps=chosen.sft_steps,
         sampling_batch=SESSIONS,
     )
-    began = time.perf_counter()
-
-    def say(what: str) -> None:
-        print(f"[{time.perf_counter() - began:6.1f} s] {what}", flush=True)
-
     model = load(config)
     chat = Chat(model.tokenizer)
-    say(f"{config.model} loaded")
     with EnvPool(url, SESSIONS) as pool:
         untrained = zero_shot(pool, model, chat, config)
-        say(f"zero-shot {untrained}")
+        print(f"zero-shot: {untrained}", flush=True)
         teach = taught(chosen, pool)
-        say(f"{len(teach)} demonstrations")
         history = sft.train(model, chat, teach, config)
         model.save_adapter(chosen.output / "adapter")
-        say(f"warm-up done, loss {history[0]['loss']} to {history[-2]['loss']}")
-        rungs: dict[str, dict[str, dict[str, Any]]] = {}
-        by_level: dict[str, dict[str, Any]] = {}
-        for family in FAMILIES:
-            for rung in chosen.rungs:
-                rollouts = fly(members(family, rung, chosen.groups), pool, model.sampler(config), chat)
-                rungs.setdefault(family, {})[rung] = figure(gate(rollouts, GROUP_SIZE))
-                by_level.setdefault(family, {}).update(cells(rollouts))
-                say(f"{family} {rung}: {rungs[family][rung]} {summary(rollouts)}")
-                show(rollouts)
-                path = figures.write(
-                    "gate.json",
-                    "make gate",
-                    f"missions and episodes from {evaluation(family, (0,), 1)[0]['seed']} on; training seed "
-                    f"{config.seed}",
-                    {
-                        "best": best(rungs),
-                        "rungs": rungs,
-                        "cells": by_level,
-                        "groups": chosen.groups,
-                        "group_size": GROUP_SIZE,
-                        "zero_shot": untrained,
-                        "sft": {"episodes": len(teach), "steps": config.sft_steps, "last": history[-2]},
-                        "config": dataclasses.asdict(config),
-                    },
-                )
-    say(f"written to {path}")
+        print(f"warm-up on {len(teach)} episodes: {history[-2]}", flush=True)
+        run_facts = {
+            "groups": chosen.groups,
+            "group_size": GROUP_SIZE,
+            "zero_shot": untrained,
+            "sft": {"episodes": len(teach), "steps": config.sft_steps, "last": history[-2]},
+            "config": dataclasses.asdict(config),
+        }
+        first = evaluation(config.families[0], (0,), 1)[0]["seed"]
+        seeds = f"missions and episodes from {first} on, {chosen.groups} a rung; training {config.seed}"
+        for found in measure(chosen, pool, model, chat, config):
+            print(f"written to {figures.write('gate.json', 'make gate', seeds, found | run_facts)}")
 
 
 def main() -> int:

@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from orbital_ops_env.studies import figures
-from orbital_ops_env.training.backends import load, prepare
+from orbital_ops_env.training.backends import gpu, load, prepare
 from orbital_ops_env.training.config import TrainingConfig
 from orbital_ops_env.training.pool import EnvPool
 from orbital_ops_env.training.server import local_server
 
 OUTPUT: Final = Path("outputs/gpu_spike")
-MIB: Final = 2**20
 KEPT: Final = {
     "step_time": "seconds",
     "seconds/generation": "seconds_generation",
@@ -68,8 +67,6 @@ def options() -> argparse.Namespace:
 def train(chosen: argparse.Namespace, url: str) -> None:
     """One run."""
     prepare(chosen.backend)
-    import torch
-
     from orbital_ops_env.training.chat import Chat
     from orbital_ops_env.training.grpo import StopAt, build
 
@@ -92,13 +89,7 @@ def train(chosen: argparse.Namespace, url: str) -> None:
             trainer.add_callback(StopAt(chosen.until))
         trainer.train(resume_from_checkpoint=any(folder.glob("checkpoint-*")))
     model.save_adapter(folder / "adapter")
-    facts = {
-        "config": asdict(config),
-        "seconds_to_load": loaded,
-        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
-        "allocated_mib": torch.cuda.max_memory_allocated() / MIB if torch.cuda.is_available() else 0.0,
-        "reserved_mib": torch.cuda.max_memory_reserved() / MIB if torch.cuda.is_available() else 0.0,
-    }
+    facts = {"config": asdict(config), "seconds_to_load": loaded, **gpu()}
     (folder / "run.json").write_text(json.dumps(facts))
 
 
@@ -132,9 +123,7 @@ def main() -> int:
             print(f"no finished run under {chosen.output}", file=sys.stderr)
             return 1
         seeds = "mission slots of the runs' seeds, named in each run's config"
-        written = figures.write(
-            "gpu_spike.json", "make gpu-spike", seeds, {"runs": runs}, figures.TRAINING_PACKAGES
-        )
+        written = figures.write("gpu_spike.json", "make gpu-spike", seeds, {"runs": runs})
         print(f"written to {written}")
     elif chosen.url:
         train(chosen, chosen.url)

@@ -11,9 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from orbital_ops_env.training.config import Backend, TrainingConfig
+
+MIB: Final = 2**20
 
 
 def prepare(backend: Backend) -> None:
@@ -27,7 +29,7 @@ def prepare(backend: Backend) -> None:
     if "transformers" in sys.modules and "unsloth" not in sys.modules:
         raise RuntimeError("transformers is imported already; call prepare('unsloth') before anything else")
     os.environ.setdefault("UNSLOTH_DECODE_CUDA_GRAPHS", "1")  # otherwise only TRL's own sampling has them
-    import unsloth  # noqa: F401
+    import unsloth  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 
 class Model(ABC):
@@ -171,3 +173,13 @@ def _precision() -> dict[str, Any]:
         return {"use_cpu": True, "bf16": False, "fp16": False}
     modern = torch.cuda.is_bf16_supported(including_emulation=False)
     return {"bf16": modern, "fp16": not modern}
+
+
+def gpu() -> dict[str, Any]:
+    """Name of the GPU and the most memory that this process has had of it, in MiB."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return {"gpu": "none", "allocated_mib": 0.0, "reserved_mib": 0.0}
+    most = {"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
+    return {"gpu": torch.cuda.get_device_name()} | {f"{kind}_mib": size / MIB for kind, size in most.items()}

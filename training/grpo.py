@@ -114,8 +114,8 @@ def build(
     config: TrainingConfig,
     *,
     extra_rewards: Sequence[Reward] = (),
-) -> GRPOTrainer:
-    """The trainer; `trainer.train(resume_from_checkpoint=True)` goes on where a run was interrupted.
+) -> Any:
+    """The `GRPOTrainer`; `trainer.train(resume_from_checkpoint=True)` goes on where a run was interrupted.
 
     Args:
         model: What to train.

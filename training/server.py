@@ -41,7 +41,8 @@ def local_server(python: str = sys.executable, **environment: str) -> Generator[
     """
     with socket.create_server((HOST, 0)) as listener:
         port = int(listener.getsockname()[1])
-    chosen = os.environ | {"HOST": HOST, "PORT": str(port)} | environment
+    inherited = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}  # a notebook's
+    chosen = inherited | {"HOST": HOST, "PORT": str(port)} | environment
     command = [python, "-m", "orbital_ops_env.server.app"]
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(command, env=chosen, stdout=log, stderr=subprocess.STDOUT)

@@ -1,7 +1,7 @@
 """A tiny random model and a dense reward, to run all of training on a CPU in a minute.
 
-Neither can learn to fly: the model has 90 000 random weights and its tokens are bytes. They show that tokens,
-masks, gradients, checkpoints and sessions go where they should.
+Neither can learn to fly: the model has some hundred thousand random weights. They show that tokens, masks,
+gradients, checkpoints and sessions go where they should.
 """
 
 import sys
@@ -9,31 +9,41 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from orbital_ops_env.client import SYSTEM_PROMPT
 
 SPECIAL_TOKENS: Final = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 CHATML: Final = (
     "{% for said in messages %}<|im_start|>{{ said.role }}\n{{ said.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+VOCABULARY: Final = 768
+"""[-] tokens: special ones, bytes, and pieces of the system prompt, so that episodes are short."""
 MODULUS: Final = 7
 
 
 def write_tiny_model(folder: Path, seed: int = 0) -> Path:
-    """Write a two-layer Llama with random weights and a byte tokenizer with ChatML's template.
+    """Write a two-layer Llama with random weights and a tokenizer of our own with ChatML's template.
 
     Returns:
         The folder.
     """
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {token: number for number, token in enumerate([*SPECIAL_TOKENS, *alphabet])}
-    bytewise = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    bytewise.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    bytewise.decoder = decoders.ByteLevel()
+    pieces = Tokenizer(models.BPE())
+    pieces.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pieces.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY,
+        special_tokens=list(SPECIAL_TOKENS),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    pieces.train_from_iterator([SYSTEM_PROMPT], trainer)
+    vocabulary = pieces.get_vocab()
     padding, beginning, end = SPECIAL_TOKENS
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=bytewise,
+        tokenizer_object=pieces,
         bos_token=beginning,
         eos_token=end,
         pad_token=padding,
@@ -63,8 +73,11 @@ def write_tiny_model(folder: Path, seed: int = 0) -> Path:
 
 
 def share_of_sevens(completion_ids: list[list[int]], **_: Any) -> list[float]:
-    """A reward that differs between any two episodes: the share of ids that seven divides."""
-    return [sum(i % MODULUS == 0 for i in ids) / len(ids) for ids in completion_ids]
+    """A reward that hardly ever ties: the share of ids that seven divides, where later ones count more."""
+    return [
+        sum(place for place, i in enumerate(ids, start=1) if i % MODULUS == 0) / sum(range(len(ids) + 1))
+        for ids in completion_ids
+    ]
 
 
 if __name__ == "__main__":
