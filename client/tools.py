@@ -109,6 +109,7 @@ class OrbitalOpsTools:
             RuntimeError: The server refused an option, or has no room for another session.
             ConnectionError: The server cannot be reached.
         """
+        self._lost = True  # until the new one has begun, also where the server refuses it
         result = self._env.reset(**{name: row[name] for name in ROW if name in row})
         self._return, self._lost, self._view = 0.0, False, None
         return self._hear(result.observation)

@@ -80,9 +80,10 @@ def train(chosen: argparse.Namespace, url: str) -> None:
         first_rung=chosen.rung,
         seed=chosen.seed,
     )
+    folder = Path(config.output) / "grpo"
+    _keep(folder / "config.json", config)
     model = load(config)
     loaded = time.perf_counter() - began
-    folder = Path(config.output) / "grpo"
     with EnvPool(url, config.episodes) as pool:
         trainer = build(model, Chat(model.tokenizer), pool, config)
         if chosen.until:
@@ -91,6 +92,15 @@ def train(chosen: argparse.Namespace, url: str) -> None:
     model.save_adapter(folder / "adapter")
     facts = {"config": asdict(config), "seconds_to_load": loaded, **gpu()}
     (folder / "run.json").write_text(json.dumps(facts))
+
+
+def _keep(path: Path, config: TrainingConfig) -> None:
+    """Write a run's configuration, or make sure that a run that goes on has the same."""
+    text = json.dumps(asdict(config), indent=1)
+    if path.exists() and path.read_text() != text:
+        raise ValueError(f"{path} is of another configuration: choose another name or the same options")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 def figure(folder: Path) -> dict[str, Any]:

@@ -3,8 +3,15 @@
 from typing import Any, Final
 
 from orbital_ops_env.studies import figures
+from orbital_ops_env.training import config
+from orbital_ops_env.training.slots import RUNGS
 
 README: Final = figures.ROOT / "README.md"
+TRAINING: Final = figures.ROOT / "docs" / "training.md"
+GATE_HEAD: Final = (
+    "| family | levels | live groups | success | readable replies | gate |",
+    "|---|---|---|---|---|---|",
+)
 LEVELS_HEAD: Final = (
     "| family | level | idle | best of 64 scripts | rules | reference |",
     "|---|---|---|---|---|---|",
@@ -36,6 +43,18 @@ def bench(data: dict[str, Any]) -> str:
     return "\n".join((*BENCH_HEAD, *rows))
 
 
+def gate(data: dict[str, Any]) -> str:
+    """The gate by family and rung, from `gate.json`."""
+    rows: list[str] = []
+    for family, rungs in data["rungs"].items():
+        for rung, cell in rungs.items():
+            rates = " | ".join(f"{cell[key]:.2f}" for key in ("live_groups", "success", "valid_turns"))
+            levels = f"{RUNGS[rung][0]} to {RUNGS[rung][-1]}"
+            verdict = "passed" if cell["passed"] else "not passed"
+            rows.append(f"| `{family}` | {levels} | {rates} | {verdict} |")
+    return "\n".join((*GATE_HEAD, *rows))
+
+
 def embed(text: str, name: str, table: str) -> str:
     """A text with a table between its markers `<!-- name -->` and `<!-- /name -->`.
 
@@ -53,12 +72,19 @@ def readme() -> str:
     """The README with its tables made anew."""
     text = README.read_text()
     text = embed(text, "levels", levels(figures.read("levels.json")))
+    text = embed(text, "gate", gate(figures.read("gate.json")))
     return embed(text, "bench", bench(figures.read("bench.json")))
 
 
+def training() -> str:
+    """`docs/training.md` with its table made anew."""
+    return embed(TRAINING.read_text(), "config", config.table())
+
+
 def main() -> None:
-    """Rewrite the README's tables."""
+    """Rewrite the tables."""
     README.write_text(readme())
+    TRAINING.write_text(training())
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class Model(ABC):
 
     @abstractmethod
     def save_merged(self, folder: Path) -> None:
-        """Write the network in 16 bits with the adapter merged in."""
+        """Write the network with the adapter merged in."""
 
     def sampler(self, config: TrainingConfig) -> Any:
         """What samples replies from it, a `Sampler`."""

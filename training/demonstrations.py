@@ -97,7 +97,7 @@ class _Flight:
 
 def garbled(rng: np.random.Generator, reply: str) -> str:
     """A reply that is no command: one cut short, one with words around it, or words alone."""
-    words = SYSTEM_PROMPT.split()
+    words = [word for word in SYSTEM_PROMPT.split() if "{" not in word]  # an example is a command
     talk = " ".join(rng.choice(words, size=int(rng.integers(1, LONGEST_NONSENSE))))
     return str(rng.choice([reply[: int(rng.integers(1, len(reply)))], f"{talk} {reply}", talk]))
 
@@ -170,7 +170,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="demonstrations", description=__doc__)
     parser.add_argument("--url", required=True, help="address of the server or Space")
     parser.add_argument("--episodes", type=int, default=400, help="succeeded episodes to keep; %(default)s")
-    parser.add_argument("--seed", type=int, default=42, help="%(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="not that of a run to come; %(default)s")
     parser.add_argument("--output", type=Path, default=Path("outputs/demonstrations.jsonl"))
     chosen = parser.parse_args()
     try:

@@ -52,6 +52,11 @@ class Missions:
         sampler, pool = self._sampler, self._pool
         sampling, flying, tokens, passes = sampler.seconds, pool.seconds, sampler.tokens, sampler.passes
         self.rollouts = multi_turn(chosen, pool, sampler, self._chat)
+        longest = max(len(rollout.conversation.ids) for rollout in self.rollouts)
+        if longest > config.max_episode_tokens:
+            raise ValueError(
+                f"an episode has {longest} tokens, more than max_episode_tokens={config.max_episode_tokens}"
+            )
         self._metrics = summary(self.rollouts) | {
             "group/live": live(self.rollouts, config.group_size),
             "ladder/rung": float(list(RUNGS).index(self.ladder.rung)),
@@ -123,7 +128,12 @@ def build(
         pool: At least `config.episodes` sessions.
         config: The run.
         extra_rewards: Further reward functions of weight 1, for tests of the plumbing only.
+
+    Raises:
+        ValueError: The temperature is 0, or, during training, an episode is longer than `max_episode_tokens`.
     """
+    if config.temperature <= 0:
+        raise ValueError(f"temperature={config.temperature}: GRPO needs spread, expected more than 0")
     sampler = model.sampler(config)
     missions = Missions(config, pool, sampler, chat)
     output = Path(config.output) / "grpo"

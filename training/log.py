@@ -25,8 +25,9 @@ def trackers() -> list[str]:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The rows of a metrics file."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """The rows of a metrics file; a last line that a crash cut short is left out."""
+    lines = path.read_text().splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 class Log(TrainerCallback):
@@ -51,9 +52,11 @@ class Log(TrainerCallback):
     def on_log(
         self, args: Any, state: TrainerState, control: TrainerControl, logs: dict[str, Any], **_: Any
     ) -> None:
-        """Append a row; what a step took beside generation and environment is the update."""
+        """Append a step's row; what it took beside generation and environment is the update."""
+        if "step_time" not in logs:
+            return  # the summary of a run
         row = {"step": state.global_step, **logs}
-        if "seconds/generation" in row and "step_time" in row:
+        if "seconds/generation" in row:
             row["seconds/update"] = row["step_time"] - row["seconds/generation"] - row["seconds/environment"]
         with self._path.open("a") as file:
             file.write(json.dumps(row) + "\n")

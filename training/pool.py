@@ -75,6 +75,7 @@ class EnvPool:
 
         Raises:
             EpisodeError: A session has no running episode.
+            TimeoutError: The server hangs.
         """
         actions = {n: OrbitalOpsAction(command=command) for n, command in commands.items()}
         return self._at_once({n: lambda env, a=a: env.step(a) for n, a in actions.items()})
@@ -112,4 +113,9 @@ class EnvPool:
                 await env.connect()
             self._sessions[number] = env
             self._exit.callback(self._portal.call, env.close)
-        return (await call(self._sessions[number])).observation
+        try:
+            return (await call(self._sessions[number])).observation
+        except TimeoutError as error:
+            raise TimeoutError(
+                f"{self.url} did not answer session {number} for {PATIENCE_S:.0f} s; see the server's log"
+            ) from error

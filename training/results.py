@@ -22,6 +22,8 @@ LEAST_BASELINE: Final = 0.05
 
 def summary(rollouts: Sequence[Rollout]) -> dict[str, float]:
     """Means over episodes, under the names that trainers log."""
+    if not rollouts:
+        raise ValueError("no episodes to summarise")
     replies = [len(rollout.commands) for rollout in rollouts]
     readable = sum(rollout.valid_turns * n for rollout, n in zip(rollouts, replies, strict=True))
     means = {
@@ -98,8 +100,12 @@ def compare(before: Sequence[Rollout], after: Sequence[Rollout], seed: int = 0) 
     """Paired difference of returns.
 
     Raises:
-        ValueError: The episodes are not pairs of the same missions.
+        ValueError: The episodes are not pairs of the same missions, or a mission comes twice: its episodes
+            are no independent draws, and the interval would be too narrow.
     """
+    missions = {tuple(sorted(each.options.items())) for each in before}
+    if not before or len(missions) < len(before):
+        raise ValueError(f"{len(before)} episodes on {len(missions)} missions: expected one on each")
     if [each.options for each in before] != [each.options for each in after]:
         raise ValueError("the two policies flew other missions; compare the same reset options, in one order")
     was, now = (np.array([each.return_ for each in flown]) for flown in (before, after))

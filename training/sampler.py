@@ -41,17 +41,16 @@ class Sampler:
             raise ValueError("the tokenizer needs a padding token (pad_token) that is not its eos_token")
         self.model, self._generating, self._batch, self._filled = model, generating, batch, filled
         self._pad, self._end = int(tokenizer.pad_token_id), int(tokenizer.eos_token_id)
-        self._how = GenerationConfig(
-            max_new_tokens=max_new_tokens,
-            do_sample=temperature > 0,
-            temperature=temperature or None,
-            top_k=0 if temperature > 0 else None,
-            top_p=1.0 if temperature > 0 else None,
-            pad_token_id=self._pad,
-            eos_token_id=self._end,
-            bos_token_id=tokenizer.bos_token_id,
-        )
-        model.generation_config.max_length = None  # of the whole text; here only the reply has a limit
+        tokens = {
+            "pad_token_id": self._pad,
+            "eos_token_id": self._end,
+            "bos_token_id": tokenizer.bos_token_id,
+        }
+        drawn = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0}
+        how = drawn if temperature > 0 else {"do_sample": False}
+        self._how = GenerationConfig(max_new_tokens=max_new_tokens, **how, **tokens)
+        # A model brings defaults of its own, as a repetition penalty: its samples would not be its policy's.
+        model.generation_config = GenerationConfig(**tokens)
         self.seconds = 0.0
         """[s] spent sampling so far."""
         self.tokens = 0
@@ -73,7 +72,7 @@ class Sampler:
     def _sample(self, conversations: list[list[int]]) -> list[list[int]]:
         rows = [torch.tensor(ids) for ids in conversations]
         if self._filled:
-            rows += [rows[-1]] * (_power_of_two(len(rows)) - len(rows))
+            rows += [rows[-1]] * (min(_power_of_two(len(rows)), self._batch) - len(rows))
         ids = pad_sequence(rows, batch_first=True, padding_value=self._pad, padding_side="left")
         mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True, padding_side="left")
         device = self.model.device
@@ -85,7 +84,7 @@ class Sampler:
         return [self._own(row) for row in said[: len(conversations)].tolist()]
 
     def _own(self, ids: list[int]) -> list[int]:
-        """A row up to its end of turn; without one up to the padding, which only ever follows an end."""
+        """A row up to its end of turn, all of it if none came; padding only ever follows an end."""
         return ids[: ids.index(self._end) + 1] if self._end in ids else ids
 
 

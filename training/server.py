@@ -49,7 +49,9 @@ def local_server(python: str = sys.executable, **environment: str) -> Generator[
         try:
             wait_until_healthy(f"http://{HOST}:{port}", alive=lambda: process.poll() is None)
             yield f"http://{HOST}:{port}"
-        except (RuntimeError, OSError) as error:
+        except Exception as error:
+            if process.poll() is None and not isinstance(error, ServerError):
+                raise  # no fault of the server
             log.seek(0)
             raise ServerError(f"{error}\nThe end of the server's log:\n{_tail(log.readlines())}") from error
         finally:

@@ -52,6 +52,8 @@ def train(
     Raises:
         ValueError: An episode is longer than `max_episode_tokens`.
     """
+    if not config.sft_steps:
+        return []
     rows = [row(each, chat) for each in demonstrations]
     longest = max(len(each["input_ids"]) for each in rows)
     if longest > config.max_episode_tokens:

@@ -3,10 +3,12 @@
 import asyncio
 import subprocess
 from collections.abc import Callable, Iterator
+from threading import Thread
 from typing import Any, cast
 
 import pytest
 from openenv.core.sync_client import SyncEnvClient
+from websockets.sync.server import ServerConnection, serve
 
 from orbital_ops_env.client import (
     EpisodeLost,
@@ -209,3 +211,18 @@ def test_the_typed_result_holds_all_that_was_flown(env: Client) -> None:
         assert result.observation == episode.step(action.command)
         assert result.reward == result.observation.reward
         assert result.done == result.observation.done
+
+
+def test_a_connection_that_drops_during_a_reset_is_a_lost_episode() -> None:
+    def hang_up(connection: ServerConnection) -> None:
+        connection.recv()
+        connection.close()
+
+    with serve(hang_up, "127.0.0.1", 0) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        port = server.socket.getsockname()[1]
+        with OrbitalOpsEnv(f"http://127.0.0.1:{port}").sync() as env, pytest.raises(EpisodeLost):
+            env.reset()
+        server.shutdown()
+        thread.join()

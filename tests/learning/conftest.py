@@ -1,20 +1,25 @@
 """Runs in the training environment (`make notebook`), which has no Basilisk: the server lives in `.venv`."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from orbital_ops_env.client import OrbitalOpsEnv
 from orbital_ops_env.training.server import local_server
 
 ROOT = Path(__file__).resolve().parents[2]
-SESSIONS = "8"
+SESSIONS = 8
+PATIENCE_S = 5.0
+"""[s] for a server to notice that a session is closed."""
 
 
 @pytest.fixture(scope="session")
 def url() -> Iterator[str]:
     """A real server with room for eight sessions."""
-    with local_server(str(ROOT / ".venv/bin/python"), MAX_CONCURRENT_ENVS=SESSIONS) as address:
+    with local_server(str(ROOT / ".venv/bin/python"), MAX_CONCURRENT_ENVS=str(SESSIONS)) as address:
         yield address
 
 
@@ -23,3 +28,25 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Folder of the tiny random model."""
     smoke = pytest.importorskip("orbital_ops_env.training.smoke", reason="needs the training environment")
     return str(smoke.write_tiny_model(tmp_path_factory.mktemp("tiny")))
+
+
+@pytest.fixture
+def sessions(url: str) -> Callable[[int], int]:
+    """Counts the sessions that others have open; waits a little for the expected number of them."""
+
+    def count() -> int:
+        with ExitStack() as mine:
+            for opened in range(SESSIONS):
+                try:
+                    mine.enter_context(OrbitalOpsEnv(url).sync()).reset()
+                except RuntimeError:  # no room left
+                    return SESSIONS - opened
+        return 0
+
+    def sessions(expected: int) -> int:
+        until = time.monotonic() + PATIENCE_S
+        while (found := count()) != expected and time.monotonic() < until:
+            time.sleep(0.2)
+        return found
+
+    return sessions

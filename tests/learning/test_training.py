@@ -1,10 +1,9 @@
 """All of training on a CPU, on a real server, with a tiny random model."""
 
 import dataclasses
-import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -51,11 +50,6 @@ def pool(url: str, config: TrainingConfig) -> Any:
 
 def weights(model: Model) -> dict[str, Any]:
     return {name: each.detach().clone() for name, each in model.net.named_parameters() if each.requires_grad}
-
-
-def sessions(url: str) -> int:
-    with urlopen(f"{url}/metrics", timeout=5) as answer:
-        return json.load(answer)["active_sessions"]
 
 
 def run(config: TrainingConfig, pool: EnvPool, *, rewarded: bool, until: int | None = None) -> Any:
@@ -133,7 +127,7 @@ def test_exactly_the_sampled_tokens_are_trained(
 
 
 def test_a_random_models_groups_are_dead_and_a_dense_reward_gives_them_a_gradient(
-    url: str, pool: EnvPool, config: TrainingConfig, tmp_path: Path
+    sessions: Callable[[int], int], pool: EnvPool, config: TrainingConfig, tmp_path: Path
 ) -> None:
     dead = dataclasses.replace(config, output=str(tmp_path / "dead"), grpo_steps=1)
     run(dead, pool, rewarded=False)
@@ -156,26 +150,61 @@ def test_a_random_models_groups_are_dead_and_a_dense_reward_gives_them_a_gradien
         assert row["rewards/overall/mean"] == pytest.approx(row["reward/overall"], abs=1e-6)
         spent = row["seconds/generation"] + row["seconds/environment"] + row["seconds/update"]
         assert spent == pytest.approx(row["step_time"])
-    assert sessions(url) == config.episodes
+    assert sessions(config.episodes) == config.episodes
     pool.close()
-    assert sessions(url) == 0
+    assert sessions(0) == 0
     assert trainer.state.global_step == 2
 
 
 def test_a_resumed_run_goes_on_as_if_never_interrupted(
     pool: EnvPool, config: TrainingConfig, tmp_path: Path
 ) -> None:
-    whole, halves = (dataclasses.replace(config, output=str(tmp_path / name)) for name in ("whole", "halves"))
+    climbing = dataclasses.replace(config, unlock_above=-1.0)
+    whole, halves = (dataclasses.replace(climbing, output=str(tmp_path / n)) for n in ("whole", "halves"))
     run(whole, pool, rewarded=True)
     run(halves, pool, rewarded=True, until=2)
     run(halves, pool, rewarded=True)
     straight, resumed = (read(Path(each.output) / "grpo/metrics.jsonl") for each in (whole, halves))
     straight, resumed = ([row for row in rows if "group/live" in row] for rows in (straight, resumed))
     assert [row["step"] for row in resumed] == [1, 2, 3, 4]
-    assert len({row["loss"] for row in straight}) == 4
+    assert [row["ladder/rung"] for row in resumed] == [0.0, 1.0, 2.0, 2.0]
+    assert len({row["grad_norm"] for row in straight}) == 4
     for one, other in zip(straight, resumed, strict=True):
         for key in ("loss", "grad_norm", "reward/overall", "rewards/share_of_sevens/mean", "sampled_tokens"):
             assert other[key] == pytest.approx(one[key], abs=1e-6), (one["step"], key)
+
+
+def test_a_models_own_defaults_do_not_change_what_is_sampled(config: TrainingConfig) -> None:
+    likeliest = dataclasses.replace(config, temperature=0.0, max_new_tokens=20)
+    plain, penal = load(likeliest), load(likeliest)
+    penal.net.get_base_model().generation_config.repetition_penalty = 50.0
+    penal.net.generation_config.repetition_penalty = 50.0
+    talk = [[5, 6, 7, 5, 6, 7], [8, 9]]
+    assert penal.sampler(likeliest)(talk) == plain.sampler(likeliest)(talk)
+
+
+def test_filling_a_batch_changes_no_reply(config: TrainingConfig) -> None:
+    likeliest = dataclasses.replace(config, temperature=0.0, sampling_batch=4)
+    model = load(likeliest)
+    talks = [[5, 6, 7], [8, 9], [10, 11, 12, 13], [14], [15, 16], [17], [18, 19]]
+    alone = [model.sampler(likeliest)([talk])[0] for talk in talks]
+    model.fills_batches = True
+    assert model.sampler(likeliest)(talks) == alone
+
+
+def test_what_cannot_be_trained_is_refused(pool: EnvPool, config: TrainingConfig, tmp_path: Path) -> None:
+    model = load(config)
+    chat = Chat(model.tokenizer)
+    with pytest.raises(ValueError, match="GRPO needs spread"):
+        grpo.build(model, chat, pool, dataclasses.replace(config, temperature=0.0))
+    short = dataclasses.replace(config, output=str(tmp_path), max_episode_tokens=100)
+    with pytest.raises(ValueError, match="more than max_episode_tokens=100"):
+        grpo.build(model, chat, pool, short).train()
+
+
+def test_a_metrics_line_that_a_crash_cut_short_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n{"step": 2}\n{"ste')
+    assert read(tmp_path / "metrics.jsonl") == [{"step": 1}, {"step": 2}]
 
 
 def test_the_saved_model_loads_and_flies(pool: EnvPool, config: TrainingConfig, tmp_path: Path) -> None:

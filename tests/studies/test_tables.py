@@ -10,12 +10,16 @@ def test_the_readme_shows_the_committed_figures() -> None:
     assert tables.readme() == tables.README.read_text()
 
 
+def test_the_training_page_shows_the_values_of_the_code() -> None:
+    assert tables.training() == tables.TRAINING.read_text()
+
+
 def test_a_text_without_markers_is_refused() -> None:
     with pytest.raises(ValueError, match="expected the markers"):
         tables.embed("no markers", "levels", "| a |")
 
 
-@pytest.mark.parametrize("name", ["levels.json", "bench.json"])
+@pytest.mark.parametrize("name", ["levels.json", "bench.json", "gate.json"])
 def test_every_figure_says_how_it_was_made(name: str) -> None:
     data = figures.read(name)
     assert data["command"].startswith("make ")

@@ -17,7 +17,7 @@ def rollout(succeeded: bool, *, bad: int = 0, good: int = 4, seed: int = 0, valu
     return Rollout(
         {"seed": seed},
         NO_CONVERSATION,
-        commands=[Coast(duration_s=30)] * good + [Unreadable(text="?")] * bad,
+        commands=[*[Coast(duration_s=30)] * good, *[Unreadable(text="?")] * bad],
         rewards=[value or (0.8 if succeeded else 0.1)],
         components={"reward/overall": 0.8 if succeeded else 0.1},
         outcome="succeeded" if succeeded else "out_of_turns",
@@ -80,3 +80,12 @@ def test_the_interval_holds_the_gain_and_says_percent_only_over_a_baseline() -> 
 def test_other_missions_are_no_pairs() -> None:
     with pytest.raises(ValueError, match="flew other missions"):
         compare([rollout(True, seed=1)], [rollout(True, seed=2)])
+
+
+def test_a_mission_that_comes_twice_is_refused_and_so_is_nothing() -> None:
+    with pytest.raises(ValueError, match="2 episodes on 1 missions: expected one on each"):
+        compare([rollout(True)] * 2, [rollout(True)] * 2)
+    with pytest.raises(ValueError, match="0 episodes on 0 missions"):
+        compare([], [])
+    with pytest.raises(ValueError, match="no episodes to summarise"):
+        summary([])
