@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TRAIN := .venv/train/bin
-GPU := .venv-gpu/bin
+GPU := .venv/gpu/bin
 
 .PHONY: setup setup-train setup-gpu demo test check notebook serve levels bench gate gpu-spike lock
 
@@ -11,7 +11,7 @@ setup: .venv/.setup
 
 setup-train: .venv/train/.setup
 
-setup-gpu: .venv-gpu/.setup
+setup-gpu: .venv/gpu/.setup
 
 demo: setup
 	$(BIN)/python -m orbital_ops_env.studies.demo $(ARGS)
@@ -67,8 +67,8 @@ gpu-spike: setup setup-gpu
 	$(TRAIN)/pip install --quiet --no-compile -r requirements/train-cpu.txt
 	touch $@
 
-.venv-gpu/.setup: pyproject.toml requirements/train.txt
-	$(PYTHON) -m venv .venv-gpu
+.venv/gpu/.setup: pyproject.toml requirements/train.txt
+	$(PYTHON) -m venv .venv/gpu
 	$(GPU)/pip install --quiet --no-deps -e .
 	$(GPU)/pip install --quiet -r requirements/train.txt
 	touch $@
