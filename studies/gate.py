@@ -23,7 +23,7 @@ from orbital_ops_env.training.evaluation import fly
 from orbital_ops_env.training.pool import EnvPool
 from orbital_ops_env.training.results import Gate, gate, groups, summary
 from orbital_ops_env.training.rollout import Rollout
-from orbital_ops_env.training.server import local_server
+from orbital_ops_env.training.server import local_server, wait_until_healthy
 from orbital_ops_env.training.slots import RUNGS, evaluation
 
 GROUPS: Final = 64
@@ -88,7 +88,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--server-python", default=sys.executable, help="environment with the extra server")
     parser.add_argument("--url", help="a server that runs already, instead of one of its own")
     parser.add_argument("--demonstrations", type=Path, help="file to teach from; default: fly them now")
-    parser.add_argument("--episodes", type=int, default=400, help="demonstrations; %(default)s")
+    parser.add_argument("--episodes", type=int, default=500, help="demonstrations; %(default)s")
     parser.add_argument("--sft-steps", type=int, default=TrainingConfig.sft_steps, help="%(default)s")
     parser.add_argument("--rungs", nargs="+", default=list(RUNGS), choices=list(RUNGS))
     parser.add_argument("--groups", type=int, default=GROUPS, help="of each family and rung; %(default)s")
@@ -145,7 +145,7 @@ def run(chosen: argparse.Namespace, url: str) -> None:
             "group_size": GROUP_SIZE,
             "zero_shot": untrained,
             "sft": {"episodes": len(teach), "steps": config.sft_steps, "last": history[-2]},
-            "config": dataclasses.asdict(config),
+            "config": config.published(),
         }
         first = evaluation(config.families[0], (0,), 1)[0]["seed"]
         seeds = f"missions and episodes from {first} on, {chosen.groups} a rung; training {config.seed}"
@@ -157,6 +157,7 @@ def main() -> int:
     """Run the gate; the exit status says only whether it could be measured."""
     chosen = options()
     if chosen.url:
+        wait_until_healthy(chosen.url)
         run(chosen, chosen.url)
     else:
         with local_server(chosen.server_python, MAX_CONCURRENT_ENVS=str(2 * SESSIONS)) as url:

@@ -1,7 +1,7 @@
 """GRPO on a real model for some dozens of steps, and what each of them cost.
 
-    make gpu-spike ARGS='train NAME --model outputs/gate/adapter'     one run, into outputs/gpu_spike/NAME
-    make gpu-spike ARGS=report                                        all runs, into plots/data/gpu_spike.json
+    make gpu-spike ARGS='train NAME --server-python .venv/bin/python'    one run, into outputs/gpu_spike/NAME
+    make gpu-spike ARGS=report                                    all runs, into plots/data/gpu_spike.json
 
 A run that was interrupted goes on from its last checkpoint.
 """
@@ -19,7 +19,7 @@ from orbital_ops_env.studies import figures
 from orbital_ops_env.training.backends import gpu, load, prepare
 from orbital_ops_env.training.config import TrainingConfig
 from orbital_ops_env.training.pool import EnvPool
-from orbital_ops_env.training.server import local_server
+from orbital_ops_env.training.server import local_server, wait_until_healthy
 
 OUTPUT: Final = Path("outputs/gpu_spike")
 KEPT: Final = {
@@ -90,7 +90,7 @@ def train(chosen: argparse.Namespace, url: str) -> None:
             trainer.add_callback(StopAt(chosen.until))
         trainer.train(resume_from_checkpoint=any(folder.glob("checkpoint-*")))
     model.save_adapter(folder / "adapter")
-    facts = {"config": asdict(config), "seconds_to_load": loaded, **gpu()}
+    facts = {"config": config.published(), "seconds_to_load": loaded, **gpu()}
     (folder / "run.json").write_text(json.dumps(facts))
 
 
@@ -136,6 +136,7 @@ def main() -> int:
         written = figures.write("gpu_spike.json", "make gpu-spike", seeds, {"runs": runs})
         print(f"written to {written}")
     elif chosen.url:
+        wait_until_healthy(chosen.url)
         train(chosen, chosen.url)
     else:
         sessions = str(2 * chosen.groups * TrainingConfig.group_size)

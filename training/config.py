@@ -3,7 +3,8 @@
 `python -m orbital_ops_env.training.config` prints the table.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 Backend = Literal["unsloth", "trl"]
@@ -99,6 +100,10 @@ class TrainingConfig:
         """[-] episodes a GRPO step, and sessions that the server must hold."""
         return self.groups * self.group_size
 
+    def published(self) -> dict[str, Any]:
+        """The values that matter to another reader: no folders of this machine."""
+        return asdict(self) | {"model": Path(self.model).name, "output": ""}
+
 
 class Specified(NamedTuple):
     """What the specification sets, and why ours differs where it does."""
@@ -118,7 +123,7 @@ SPECIFICATION: Final[dict[str, Specified]] = {
     "temperature": Specified(0.8, "GRPO learns from spread; the likelihood ratio holds at temperature 1"),
     "max_episode_tokens": Specified(2048, "the longest hard episode, measured; 2304 do for levels 0 to 4"),
     "logging_steps": Specified(10, "a step is dozens of episodes"),
-    "save_steps": Specified(100, "a run has some hundred steps and a session may end at any time"),
+    "save_steps": Specified(100, "a run has some hundred steps and may be interrupted"),
     "lora_r": Specified(16),
     "lora_alpha": Specified(16),
     "lora_dropout": Specified(0.0),

@@ -1,6 +1,6 @@
 """Episodes of the reference policy over the wire, to warm a model up with.
 
-    python -m orbital_ops_env.training.demonstrations --url http://localhost:8000 --episodes 400 \
+    python -m orbital_ops_env.training.demonstrations --url http://localhost:8000 --episodes 500 \
         --output outputs/demonstrations.jsonl
 
 Easy levels only: they teach the format and the procedure, the rest is for reinforcement learning. In a tenth
@@ -169,7 +169,7 @@ def main() -> int:
     """Fly and write; the exit status."""
     parser = argparse.ArgumentParser(prog="demonstrations", description=__doc__)
     parser.add_argument("--url", required=True, help="address of the server or Space")
-    parser.add_argument("--episodes", type=int, default=400, help="succeeded episodes to keep; %(default)s")
+    parser.add_argument("--episodes", type=int, default=500, help="succeeded episodes to keep; %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="not that of a run to come; %(default)s")
     parser.add_argument("--output", type=Path, default=Path("outputs/demonstrations.jsonl"))
     chosen = parser.parse_args()
