@@ -28,7 +28,7 @@ from orbital_ops_env.training.slots import RUNGS, evaluation
 
 GROUPS: Final = 64
 """[-] of each family and rung."""
-GROUP_SIZE: Final = 8
+GROUP_SIZE: Final = TrainingConfig.group_size
 ZERO_SHOT: Final = 10
 """[-] episodes before any training."""
 SESSIONS: Final = 512
@@ -88,7 +88,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--server-python", default=sys.executable, help="environment with the extra server")
     parser.add_argument("--url", help="a server that runs already, instead of one of its own")
     parser.add_argument("--demonstrations", type=Path, help="file to teach from; default: fly them now")
-    parser.add_argument("--episodes", type=int, default=500, help="demonstrations; %(default)s")
+    parser.add_argument(
+        "--episodes", type=int, default=TrainingConfig.demonstrations, help="to fly; %(default)s"
+    )
     parser.add_argument("--sft-steps", type=int, default=TrainingConfig.sft_steps, help="%(default)s")
     parser.add_argument("--rungs", nargs="+", default=list(RUNGS), choices=list(RUNGS))
     parser.add_argument("--groups", type=int, default=GROUPS, help="of each family and rung; %(default)s")

@@ -89,11 +89,7 @@ class UnslothModel(Model):
         if not hasattr(net, "peft_config"):
             net = FastLanguageModel.get_peft_model(
                 net,
-                r=config.lora_r,
-                lora_alpha=config.lora_alpha,
-                lora_dropout=config.lora_dropout,
-                bias=config.lora_bias,
-                target_modules=list(config.lora_layers),
+                **config.lora,
                 use_gradient_checkpointing="unsloth",
                 random_state=config.seed,
             )
@@ -126,11 +122,7 @@ class TrlModel(Model):
             )
         else:
             lora = LoraConfig(
-                r=config.lora_r,
-                lora_alpha=config.lora_alpha,
-                lora_dropout=config.lora_dropout,
-                bias=config.lora_bias,
-                target_modules=list(config.lora_layers),
+                **config.lora,
                 task_type="CAUSAL_LM",
             )
             net = get_peft_model(

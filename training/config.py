@@ -55,6 +55,8 @@ class TrainingConfig:
     lora_layers: tuple[str, ...] = LINEAR_LAYERS
 
     # -- warm start --
+    demonstrations: int = 500
+    """[-] episodes of the reference to learn from."""
     sft_steps: int = 120
     sft_batch: int = 32
     """[-] episodes an optimiser step."""
@@ -94,6 +96,17 @@ class TrainingConfig:
             raise ValueError(
                 f"sft_micro_batch={self.sft_micro_batch} does not divide {self.sft_batch} episodes"
             )
+
+    @property
+    def lora(self) -> dict[str, Any]:
+        """Of the adapter, under the names that peft and Unsloth share."""
+        return {
+            "r": self.lora_r,
+            "lora_alpha": self.lora_alpha,
+            "lora_dropout": self.lora_dropout,
+            "bias": self.lora_bias,
+            "target_modules": list(self.lora_layers),
+        }
 
     @property
     def episodes(self) -> int:

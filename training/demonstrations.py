@@ -30,10 +30,10 @@ from orbital_ops_env.client import (
 from orbital_ops_env.commands import AnyCommand, encode, parse
 from orbital_ops_env.policies.random import draw
 from orbital_ops_env.policies.reference import Reference
+from orbital_ops_env.training.config import TrainingConfig
 from orbital_ops_env.training.pool import EnvPool
 from orbital_ops_env.training.slots import slot
 
-FAMILIES: Final = ("detumble-v0", "retarget-v0")
 NOISY_EPISODES: Final = 0.15
 """[-] share of the episodes in which replies are disturbed; more of them are lost, a tenth of those kept."""
 NOISY_REPLIES: Final = 0.4
@@ -128,7 +128,12 @@ def fly(options: Sequence[Mapping[str, Any]], pool: EnvPool, rng: np.random.Gene
 
 
 def collect(
-    pool: EnvPool, episodes: int, *, seed: int, families: Sequence[str] = FAMILIES, rung: str = "easy"
+    pool: EnvPool,
+    episodes: int,
+    *,
+    seed: int,
+    families: Sequence[str] = TrainingConfig.families,
+    rung: str = "easy",
 ) -> list[Demonstration]:
     """Fly until there are so many succeeded episodes; the missions are slots of the run of this seed.
 
@@ -169,7 +174,9 @@ def main() -> int:
     """Fly and write; the exit status."""
     parser = argparse.ArgumentParser(prog="demonstrations", description=__doc__)
     parser.add_argument("--url", required=True, help="address of the server or Space")
-    parser.add_argument("--episodes", type=int, default=500, help="succeeded episodes to keep; %(default)s")
+    parser.add_argument(
+        "--episodes", type=int, default=TrainingConfig.demonstrations, help="succeeded; %(default)s"
+    )
     parser.add_argument("--seed", type=int, default=0, help="not that of a run to come; %(default)s")
     parser.add_argument("--output", type=Path, default=Path("outputs/demonstrations.jsonl"))
     chosen = parser.parse_args()
