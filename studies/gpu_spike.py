@@ -1,17 +1,21 @@
 """GRPO on a real model for some dozens of steps, and what each of them cost.
 
-    make gpu-spike ARGS='train NAME --server-python .venv/bin/python'    one run, into outputs/gpu_spike/NAME
-    make gpu-spike ARGS=report                                    all runs, into plots/data/gpu_spike.json
+    make gpu-spike ARGS='train alone'                  one run, into outputs/gpu_spike/alone
+    make gpu-spike ARGS='train beside --at-once 4'     four at once, into beside-0 to beside-3
+    make gpu-spike ARGS=report                         all runs, into plots/data/gpu_spike.json
+    make gpu-spike ARGS=curve                          plots/reward_curve.png from the published figures
 
 A run that was interrupted goes on from its last checkpoint.
 """
 
 import argparse
 import json
+import multiprocessing
 import statistics
 import sys
 import time
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,26 +26,24 @@ from orbital_ops_env.training.pool import EnvPool
 from orbital_ops_env.training.server import local_server, wait_until_healthy
 
 OUTPUT: Final = Path("outputs/gpu_spike")
-KEPT: Final = {
-    "step_time": "seconds",
-    "seconds/generation": "seconds_generation",
-    "seconds/environment": "seconds_environment",
-    "seconds/update": "seconds_update",
-    "sampled_tokens": "sampled_tokens",
-    "sampling_passes": "sampling_passes",
-    "reward/overall": "return",
-    "reward_std": "return_std",
-    "episode/success_rate": "success",
-    "episode/valid_turns": "valid_turns",
-    "episode/timeout_rate": "timeouts",
-    "episode/turns": "turns",
-    "group/live": "live_groups",
-    "frac_reward_zero_std": "dead_groups",
-    "ladder/rung": "rung",
-    "grad_norm": "grad_norm",
-    "loss": "loss",
-}
-"""Columns of the trainer's log that are published, and their names there."""
+CURVE: Final = figures.ROOT / "plots" / "reward_curve.png"
+SECONDS: Final = ("step_time", "seconds/generation", "seconds/environment", "seconds/update")
+KEPT: Final = (
+    *SECONDS,
+    "sampled_tokens",
+    "sampling_passes",
+    "reward/overall",
+    "reward_std",
+    "episode/success_rate",
+    "episode/valid_turns",
+    "episode/timeout_rate",
+    "episode/turns",
+    "group/live",
+    "ladder/rung",
+    "grad_norm",
+    "loss",
+)
+"""Columns of the trainer's log that are published."""
 
 
 def options() -> argparse.Namespace:
@@ -58,20 +60,17 @@ def options() -> argparse.Namespace:
     train.add_argument("--until", type=int, help="stop after this step, to go on later; default: the last")
     train.add_argument("--groups", type=int, default=TrainingConfig.groups, help="of eight; %(default)s")
     train.add_argument("--rung", default=TrainingConfig.first_rung, help="of the ladder; %(default)s")
-    train.add_argument("--seed", type=int, default=TrainingConfig.seed, help="%(default)s")
+    train.add_argument("--seed", type=int, default=TrainingConfig.seed, help="of the first; %(default)s")
+    train.add_argument("--at-once", type=int, default=1, help="runs side by side on the GPU; %(default)s")
     report = commands.add_parser("report", help="write the figures of all runs")
     report.add_argument("--output", type=Path, default=OUTPUT, help="folder of the runs; %(default)s")
+    commands.add_parser("curve", help="draw the published run with the most steps")
     return parser.parse_args()
 
 
-def train(chosen: argparse.Namespace, url: str) -> None:
-    """One run."""
-    prepare(chosen.backend)
-    from orbital_ops_env.training.chat import Chat
-    from orbital_ops_env.training.grpo import StopAt, build
-
-    began = time.perf_counter()
-    config = TrainingConfig(
+def configurations(chosen: argparse.Namespace) -> list[TrainingConfig]:
+    """Of the runs, which differ in seed and folder."""
+    one = TrainingConfig(
         backend=chosen.backend,
         model=chosen.model,
         output=str(OUTPUT / chosen.name),
@@ -80,18 +79,44 @@ def train(chosen: argparse.Namespace, url: str) -> None:
         first_rung=chosen.rung,
         seed=chosen.seed,
     )
+    if chosen.at_once == 1:
+        return [one]
+    return [replace(one, output=f"{one.output}-{n}", seed=one.seed + n) for n in range(chosen.at_once)]
+
+
+def train(config: TrainingConfig, url: str, until: int | None, at_once: int) -> None:
+    """One run, which may be one of several at once."""
+    prepare(config.backend)
+    from orbital_ops_env.training.chat import Chat
+    from orbital_ops_env.training.grpo import StopAt, build
+
+    began = time.perf_counter()
     folder = Path(config.output) / "grpo"
     _keep(folder / "config.json", config)
     model = load(config)
     loaded = time.perf_counter() - began
     with EnvPool(url, config.episodes) as pool:
         trainer = build(model, Chat(model.tokenizer), pool, config)
-        if chosen.until:
-            trainer.add_callback(StopAt(chosen.until))
+        if until:
+            trainer.add_callback(StopAt(until))
         trainer.train(resume_from_checkpoint=any(folder.glob("checkpoint-*")))
     model.save_adapter(folder / "adapter")
-    facts = {"config": config.published(), "seconds_to_load": loaded, **gpu()}
+    facts = {"config": config.published(), "at_once": at_once, "seconds_to_load": loaded, **gpu()}
     (folder / "run.json").write_text(json.dumps(facts))
+
+
+def train_all(configs: Sequence[TrainingConfig], url: str, until: int | None) -> int:
+    """All runs, each in a process of its own if there are several; how many failed."""
+    if len(configs) == 1:
+        train(configs[0], url, until, 1)
+        return 0
+    spawn = multiprocessing.get_context("spawn")  # a fork would take no GPU with it
+    runs = [spawn.Process(target=train, args=(config, url, until, len(configs))) for config in configs]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    return sum(run.exitcode != 0 for run in runs)
 
 
 def _keep(path: Path, config: TrainingConfig) -> None:
@@ -103,46 +128,81 @@ def _keep(path: Path, config: TrainingConfig) -> None:
     path.write_text(text)
 
 
-def figure(folder: Path) -> dict[str, Any]:
-    """What one run cost and did, step by step."""
+def figure(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What one run cost and did, step by step.
+
+    Args:
+        rows: Its metrics.
+        facts: Its `run.json`.
+    """
+    steps = [{"step": row["step"]} | {key: row[key] for key in KEPT} for row in rows]
+    later = steps[1:] or steps  # the first one compiles
+    tokens, sampling = (sum(step[key] for step in later) for key in ("sampled_tokens", SECONDS[1]))
+    medians = {key: statistics.median(step[key] for step in later) for key in SECONDS}
+    return {**medians, "tokens_per_s": tokens / sampling, **facts, "steps": steps}
+
+
+def side_by_side(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """How much more several runs at once get done than one alone, by the number at once."""
+    paces: dict[int, list[float]] = {}
+    for run in runs.values():
+        paces.setdefault(run["at_once"], []).append(run["step_time"])
+    medians = {at_once: statistics.median(seconds) for at_once, seconds in paces.items()}
+    alone = medians.get(1)
+    return {
+        str(at_once): {"step_time": seconds, "throughput_ratio": alone and at_once * alone / seconds}
+        for at_once, seconds in sorted(medians.items())
+    }
+
+
+def report(output: Path) -> Path:
+    """Publish the finished runs under a folder.
+
+    Raises:
+        FileNotFoundError: There is none.
+    """
     from orbital_ops_env.training.log import read
 
-    rows = [row for row in read(folder / "metrics.jsonl") if "step_time" in row]
-    steps = [{"step": row["step"]} | {KEPT[key]: row[key] for key in KEPT} for row in rows]
-    later = steps[1:] or steps  # the first one compiles
-    medians = {
-        key: statistics.median(step[key] for step in later)
-        for key in ("seconds", "seconds_generation", "seconds_environment", "seconds_update")
+    folders = [path.parent for path in sorted(output.glob("*/grpo/run.json"))]
+    if not folders:
+        raise FileNotFoundError(f"no finished run under {output}: expected */grpo/run.json")
+    runs = {
+        folder.parent.name: figure(
+            read(folder / "metrics.jsonl"), json.loads((folder / "run.json").read_text())
+        )
+        for folder in folders
     }
-    return {
-        **medians,
-        "tokens_per_s": sum(s["sampled_tokens"] for s in later) / sum(s["seconds_generation"] for s in later),
-        **json.loads((folder / "run.json").read_text()),
-        "steps": steps,
-    }
+    seeds = "mission slots of the runs' seeds, named in each run's config"
+    found = {"side_by_side": side_by_side(runs), "runs": runs}
+    return figures.write("gpu_spike.json", "make gpu-spike", seeds, found)
+
+
+def curve() -> Path:
+    """Draw the published run with the most steps, over the untrained model's return."""
+    from orbital_ops_env.training.plots import reward_curve
+
+    runs = figures.read("gpu_spike.json")["runs"].values()
+    longest = max(runs, key=lambda run: len(run["steps"]))
+    untrained = figures.read("gate.json")["zero_shot"]["reward/overall"]
+    return reward_curve(longest["steps"], untrained, CURVE)
 
 
 def main() -> int:
-    """Train or report; the exit status."""
+    """Train, report or draw; the exit status."""
     chosen = options()
     if chosen.command == "report":
-        runs = {
-            path.parent.parent.name: figure(path.parent) for path in chosen.output.glob("*/grpo/run.json")
-        }
-        if not runs:
-            print(f"no finished run under {chosen.output}", file=sys.stderr)
-            return 1
-        seeds = "mission slots of the runs' seeds, named in each run's config"
-        written = figures.write("gpu_spike.json", "make gpu-spike", seeds, {"runs": runs})
-        print(f"written to {written}")
-    elif chosen.url:
+        print(f"written to {report(chosen.output)}")
+        return 0
+    if chosen.command == "curve":
+        print(f"written to {curve()}")
+        return 0
+    configs = configurations(chosen)
+    if chosen.url:
         wait_until_healthy(chosen.url)
-        train(chosen, chosen.url)
-    else:
-        sessions = str(2 * chosen.groups * TrainingConfig.group_size)
-        with local_server(chosen.server_python, MAX_CONCURRENT_ENVS=sessions) as url:
-            train(chosen, url)
-    return 0
+        return train_all(configs, chosen.url, chosen.until)
+    sessions = str(2 * sum(config.episodes for config in configs))
+    with local_server(chosen.server_python, MAX_CONCURRENT_ENVS=sessions) as url:
+        return train_all(configs, url, chosen.until)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,9 @@ class TrainingConfig:
     ease_after: int = 5
     """[-] bad steps in a row after which the ladder goes a rung down."""
     unlock_above: float = 0.7
-    """[-] mean return of a step that unlocks the next rung."""
+    """[-] mean return that counts as a good step."""
+    unlock_after: int = 3
+    """[-] good steps in a row after which the ladder goes a rung up."""
 
     # -- sampling --
     max_new_tokens: int = 40
@@ -146,6 +148,7 @@ SPECIFICATION: Final[dict[str, Specified]] = {
     "first_rung": Specified("easy"),
     "ease_below": Specified(0.1),
     "ease_after": Specified("configurable"),
+    "unlock_after": Specified(1, "the mean return of eight missions varies by 0.1 by luck alone"),
     "unlock_above": Specified(
         0.3, "at 0.3 a warm model leaves the easy rung at once, and live groups fall from 0.88 to 0.25"
     ),

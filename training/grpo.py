@@ -39,7 +39,11 @@ class Missions:
     def __init__(self, config: TrainingConfig, pool: EnvPool, sampler: Sampler, chat: Chat) -> None:
         self._config, self._pool, self._sampler, self._chat = config, pool, sampler, chat
         self.ladder = Ladder(
-            config.ease_below, config.ease_after, config.unlock_above, rung=config.first_rung
+            ease_below=config.ease_below,
+            ease_after=config.ease_after,
+            unlock_above=config.unlock_above,
+            unlock_after=config.unlock_after,
+            rung=config.first_rung,
         )
         self.rollouts: list[Rollout] = []
         """The last step's, group after group."""
@@ -91,8 +95,8 @@ class _LadderState(TrainerCallback, ExportableState):
         self._ladder = ladder
 
     def state(self) -> dict[str, Any]:
-        rung, bad_steps = self._ladder.rung, self._ladder.bad_steps
-        return {"args": {}, "attributes": {"rung": rung, "bad_steps": bad_steps}}
+        moving = {name: getattr(self._ladder, name) for name in ("rung", "bad_steps", "good_steps")}
+        return {"args": {}, "attributes": moving}
 
     def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         saved: Any = state.stateful_callbacks

@@ -61,13 +61,16 @@ def evaluation(family: str, levels: Sequence[int], episodes: int, first: int = 0
 
 @dataclass
 class Ladder:
-    """The rung that a run is on. It goes up after one good step and down after some bad ones in a row."""
+    """The rung that a run is on: up after some good steps in a row, down after some bad ones."""
 
     ease_below: float
     ease_after: int
     unlock_above: float
+    unlock_after: int
     rung: str = "easy"
     bad_steps: int = 0
+    """[-] in a row."""
+    good_steps: int = 0
     """[-] in a row."""
 
     def __post_init__(self) -> None:
@@ -77,7 +80,8 @@ class Ladder:
     def hear(self, mean_return: float) -> None:
         """Take the mean return of a step."""
         self.bad_steps = self.bad_steps + 1 if mean_return < self.ease_below else 0
-        if mean_return > self.unlock_above:
+        self.good_steps = self.good_steps + 1 if mean_return > self.unlock_above else 0
+        if self.good_steps >= self.unlock_after:
             self._go(+1)
         elif self.bad_steps >= self.ease_after:
             self._go(-1)
@@ -85,4 +89,4 @@ class Ladder:
     def _go(self, rungs: int) -> None:
         names = list(RUNGS)
         self.rung = names[min(max(names.index(self.rung) + rungs, 0), len(names) - 1)]
-        self.bad_steps = 0
+        self.bad_steps = self.good_steps = 0

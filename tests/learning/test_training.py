@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the training environment: make notebook")
 
-from orbital_ops_env.training import demonstrations, grpo, sft
+from orbital_ops_env.training import demonstrations, grpo, on_policy, sft
 from orbital_ops_env.training.backends import Model, load
 from orbital_ops_env.training.chat import Chat
 from orbital_ops_env.training.config import TrainingConfig
@@ -126,6 +126,42 @@ def test_exactly_the_sampled_tokens_are_trained(
     assert {total for _, (total,) in trained} == {sum(len(ids) for ids in own)}
 
 
+def test_the_trainers_gradient_is_the_policy_gradient_of_the_sampled_tokens(
+    pool: EnvPool, config: TrainingConfig
+) -> None:
+    model = load(config)
+    chat = Chat(model.tokenizer)
+    options = [slot(3, "hard", n, config.families) for n in range(config.episodes)]
+    talks = [each.conversation for each in multi_turn(options, pool, model.sampler(config), chat)]
+    trainer = grpo.build(model, chat, pool, config)
+    weights = [1.0, -0.5, 0.25, -2.0]
+    ours = on_policy.policy_gradient(model.net, talks, weights)
+    theirs = on_policy.trainer_gradient(trainer, talks, weights)
+    assert on_policy.agreement(ours, theirs) == pytest.approx({"cosine": 1, "length_ratio": 1}, abs=1e-4)
+    forgotten = on_policy.policy_gradient(model.net, talks, [1.0, -0.5, 0.25, 0.0])
+    assert on_policy.agreement(forgotten, theirs)["cosine"] < 0.99
+
+
+def stirred(model: Model) -> Model:
+    """With an adapter that does something: a fresh one is zero."""
+    for name, each in model.net.named_parameters():
+        if "lora_B" in name:
+            each.data.fill_(0.05)
+    return model
+
+
+@pytest.mark.parametrize(("dropout", "differs"), [(0.0, False), (0.5, True)])
+def test_replies_are_drawn_from_the_policy_that_is_trained_unless_there_is_dropout(
+    config: TrainingConfig, dropout: float, differs: bool
+) -> None:
+    longer = dataclasses.replace(config, max_new_tokens=20, lora_dropout=dropout)
+    model = stirred(load(longer))
+    contexts = [list(range(5, 5 + length)) for length in (3, 50, 7)]
+    found = on_policy.sampled_against_trained(model.net, model.sampler(longer), contexts)
+    assert (found["greatest_difference"] > 1e-3) == differs
+    assert (abs(found["mean_ratio"] - 1) > 1e-4) == differs
+
+
 def test_a_random_models_groups_are_dead_and_a_dense_reward_gives_them_a_gradient(
     sessions: Callable[[int], int], pool: EnvPool, config: TrainingConfig, tmp_path: Path
 ) -> None:
@@ -159,7 +195,7 @@ def test_a_random_models_groups_are_dead_and_a_dense_reward_gives_them_a_gradien
 def test_a_resumed_run_goes_on_as_if_never_interrupted(
     pool: EnvPool, config: TrainingConfig, tmp_path: Path
 ) -> None:
-    climbing = dataclasses.replace(config, unlock_above=-1.0)
+    climbing = dataclasses.replace(config, unlock_above=-1.0, unlock_after=3)
     whole, halves = (dataclasses.replace(climbing, output=str(tmp_path / n)) for n in ("whole", "halves"))
     run(whole, pool, rewarded=True)
     run(halves, pool, rewarded=True, until=2)
@@ -167,7 +203,7 @@ def test_a_resumed_run_goes_on_as_if_never_interrupted(
     straight, resumed = (read(Path(each.output) / "grpo/metrics.jsonl") for each in (whole, halves))
     straight, resumed = ([row for row in rows if "group/live" in row] for rows in (straight, resumed))
     assert [row["step"] for row in resumed] == [1, 2, 3, 4]
-    assert [row["ladder/rung"] for row in resumed] == [0.0, 1.0, 2.0, 2.0]
+    assert [row["ladder/rung"] for row in resumed] == [0.0, 0.0, 0.0, 1.0]
     assert len({row["grad_norm"] for row in straight}) == 4
     for one, other in zip(straight, resumed, strict=True):
         for key in ("loss", "grad_norm", "reward/overall", "rewards/share_of_sevens/mean", "sampled_tokens"):

@@ -49,23 +49,28 @@ def test_the_levels_of_the_rungs_are_all_levels_once() -> None:
 
 
 def ladder(rung: str = "medium") -> Ladder:
-    return Ladder(ease_below=0.1, ease_after=3, unlock_above=0.3, rung=rung)
+    return Ladder(ease_below=0.1, ease_after=3, unlock_above=0.7, unlock_after=2, rung=rung)
 
 
 @pytest.mark.parametrize(
     ("returns", "rung"),
     [
-        ([0.3], "medium"),
-        ([0.31], "hard"),
-        ([0.31, 0.31, 0.31], "hard"),
+        ([0.71], "medium"),
+        ([0.7, 0.7], "medium"),
+        ([0.71, 0.71], "hard"),
+        ([0.71, 0.7, 0.71], "medium"),
+        ([0.71] * 6, "hard"),
         ([0.09, 0.09], "medium"),
         ([0.09, 0.09, 0.09], "easy"),
         ([0.09, 0.09, 0.1, 0.09, 0.09], "medium"),
         ([0.09] * 9, "easy"),
-        ([0.09] * 3 + [0.31], "medium"),
+        ([0.09] * 3 + [0.71], "easy"),
+        ([0.09] * 3 + [0.71] * 2, "medium"),
+        ([0.71] * 3, "hard"),
+        ([0.71] * 2 + [0.09] * 3, "medium"),
     ],
 )
-def test_the_ladder_goes_up_after_a_good_step_and_down_after_bad_ones_in_a_row(
+def test_the_ladder_goes_up_after_good_steps_in_a_row_and_down_after_bad_ones(
     returns: list[float], rung: str
 ) -> None:
     climbed = ladder()
