@@ -5,7 +5,8 @@ Description: A craft in steady operation turns from target to target. Fast turns
     demanding missions, and every mission has a leg that the slowest rate misses.
 Commands: `slew`, `hold`.
 Telemetry: turn and error to the current target, time, propellant, payload to Sun.
-Directives: point within a tolerance for a dwell time inside a window, one target after another.
+Directives: point within a tolerance for a dwell time inside a window, one target after another. From level 2
+    up, 4 apart, one window opens only after the craft can be there.
 Flight rules: Sun keep-out (hard), propellant reserve (hard), rate cap from level 3 (soft).
 Start: at rest, pointing at a star, attitude known.
 End: the last directive done; a window missed; a hard rule broken; the clock; the turn limit.
@@ -63,7 +64,7 @@ class Level:
 LEVELS: Final = (
     Level(1, 20, 3.0, 20, 0.25, 90, waits=False, turns=8),
     Level(2, 20, 3.0, 20, 0.30, 80, waits=False, turns=8),
-    Level(2, 20, 2.5, 20, 0.40, 70, waits=False, turns=8),
+    Level(2, 20, 2.5, 20, 0.40, 70, waits=True, turns=8),
     Level(2, 30, 2.5, 20, 0.45, 60, waits=True, turns=8),
     Level(3, 30, 2.5, 20, 0.50, 60, waits=False, turns=8),
     Level(3, 30, 2.0, 25, 0.50, 50, waits=True, turns=12),

@@ -42,8 +42,10 @@ KEPT: Final = (
     "ladder/rung",
     "grad_norm",
     "loss",
+    "memory/allocated_mib",
+    "memory/reserved_mib",
 )
-"""Columns of the trainer's log that are published."""
+"""Columns of the trainer's log that are published; the last two are there on a GPU only."""
 
 
 def options() -> argparse.Namespace:
@@ -95,14 +97,14 @@ def train(config: TrainingConfig, url: str, until: int | None, at_once: int) -> 
     _keep(folder / "config.json", config)
     model = load(config)
     loaded = time.perf_counter() - began
+    facts = {"config": config.published(), "at_once": at_once, "seconds_to_load": loaded, **gpu()}
+    (folder / "run.json").write_text(json.dumps(facts))
     with EnvPool(url, config.episodes) as pool:
         trainer = build(model, Chat(model.tokenizer), pool, config)
         if until:
             trainer.add_callback(StopAt(until))
         trainer.train(resume_from_checkpoint=any(folder.glob("checkpoint-*")))
     model.save_adapter(folder / "adapter")
-    facts = {"config": config.published(), "at_once": at_once, "seconds_to_load": loaded, **gpu()}
-    (folder / "run.json").write_text(json.dumps(facts))
 
 
 def train_all(configs: Sequence[TrainingConfig], url: str, until: int | None) -> int:
@@ -135,7 +137,7 @@ def figure(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> dict[
         rows: Its metrics.
         facts: Its `run.json`.
     """
-    steps = [{"step": row["step"]} | {key: row[key] for key in KEPT} for row in rows]
+    steps = [{"step": row["step"]} | {key: row[key] for key in KEPT if key in row} for row in rows]
     later = steps[1:] or steps  # the first one compiles
     tokens, sampling = (sum(step[key] for step in later) for key in ("sampled_tokens", SECONDS[1]))
     medians = {key: statistics.median(step[key] for step in later) for key in SECONDS}
@@ -156,22 +158,20 @@ def side_by_side(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def report(output: Path) -> Path:
-    """Publish the finished runs under a folder.
+    """Publish the runs under a folder that have made a step, finished or not.
 
     Raises:
         FileNotFoundError: There is none.
     """
     from orbital_ops_env.training.log import read
 
-    folders = [path.parent for path in sorted(output.glob("*/grpo/run.json"))]
-    if not folders:
-        raise FileNotFoundError(f"no finished run under {output}: expected */grpo/run.json")
-    runs = {
-        folder.parent.name: figure(
-            read(folder / "metrics.jsonl"), json.loads((folder / "run.json").read_text())
-        )
-        for folder in folders
-    }
+    runs: dict[str, dict[str, Any]] = {}
+    for path in sorted(output.glob("*/grpo/metrics.jsonl")):
+        if rows := read(path):
+            facts = json.loads((path.parent / "run.json").read_text())
+            runs[path.parent.parent.name] = figure(rows, facts)
+    if not runs:
+        raise FileNotFoundError(f"no step of a run under {output}: expected */grpo/metrics.jsonl")
     seeds = "mission slots of the runs' seeds, named in each run's config"
     found = {"side_by_side": side_by_side(runs), "runs": runs}
     return figures.write("gpu_spike.json", "make gpu-spike", seeds, found)

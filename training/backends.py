@@ -168,14 +168,20 @@ def _precision() -> dict[str, Any]:
 
 
 def gpu() -> dict[str, Any]:
-    """Name of the GPU, its memory and the most that this process has had of it, in MiB."""
+    """Name of the GPU and its memory in MiB."""
     import torch
 
     if not torch.cuda.is_available():
-        return {"gpu": "none", "total_mib": 0.0, "allocated_mib": 0.0, "reserved_mib": 0.0}
-    sizes = {
-        "total": torch.cuda.get_device_properties().total_memory,
-        "allocated": torch.cuda.max_memory_allocated(),
-        "reserved": torch.cuda.max_memory_reserved(),
-    }
-    return {"gpu": torch.cuda.get_device_name()} | {f"{kind}_mib": size / MIB for kind, size in sizes.items()}
+        return {"gpu": "none", "total_mib": 0.0}
+    whole = torch.cuda.get_device_properties().total_memory
+    return {"gpu": torch.cuda.get_device_name(), "total_mib": whole / MIB}
+
+
+def memory() -> dict[str, float]:
+    """The most that this process has had of the GPU's memory so far, in MiB; empty without a GPU."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return {}
+    most = {"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
+    return {f"memory/{kind}_mib": size / MIB for kind, size in most.items()}

@@ -4,13 +4,14 @@
         --output outputs/demonstrations.jsonl
 
 Easy levels only: they teach the format and the procedure, the rest is for reinforcement learning. In a tenth
-of the episodes some replies are random commands or nothing readable, and only what the reference does about
-them is taught: a model that has never seen a refusal keeps on talking nonsense after its first. Lost missions
-are left out.
+of the episodes some replies are random commands, misspelt or nothing readable, at times the same again and
+again, and only what the reference does about them is taught: a model that has never seen a refusal repeats
+what was refused. Lost missions are left out.
 """
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -38,8 +39,10 @@ NOISY_EPISODES: Final = 0.15
 """[-] share of the episodes in which replies are disturbed; more of them are lost, a tenth of those kept."""
 NOISY_REPLIES: Final = 0.4
 """[-] share of the replies of such an episode that are disturbed."""
-NONSENSE: Final = 0.6
-"""[-] share of the disturbed replies that are not a command at all."""
+REPEATED: Final = 0.5
+"""[-] share of the disturbed replies that are the last disturbed one once more, if there was one."""
+DISTURBANCES: Final = {"random": 0.3, "misspelt": 0.4, "garbled": 0.3}
+"""[-] share of each kind among the others."""
 LONGEST_NONSENSE: Final = 20
 """[-] words."""
 FLOWN_AT_MOST: Final = 3
@@ -69,6 +72,7 @@ class _Flight:
         self.demonstration = Demonstration(dict(options))
         self._rng, self._policy = rng, Reference()
         self._noisy = rng.random() < NOISY_EPISODES
+        self._disturbed = ""
         self._policy.begin(int(options["seed"]))
         self._view: PolicyView
 
@@ -80,12 +84,19 @@ class _Flight:
         reply = encode(self._policy.act(self._view))
         disturbed = self._noisy and self._rng.random() < NOISY_REPLIES
         if disturbed:
-            nonsense = self._rng.random() < NONSENSE
-            targets = self._view.brief.targets
-            reply = garbled(self._rng, reply) if nonsense else encode(draw(self._rng, targets))
+            reply = self._disturb(reply)
         self.demonstration.replies.append(reply)
         self.demonstration.taught.append(not disturbed)
         return parse(reply)
+
+    def _disturb(self, reply: str) -> str:
+        if not self._disturbed or self._rng.random() >= REPEATED:
+            kind = self._rng.choice(list(DISTURBANCES), p=list(DISTURBANCES.values()))
+            if kind == "random":
+                self._disturbed = encode(draw(self._rng, self._view.brief.targets))
+            else:
+                self._disturbed = (misspelt if kind == "misspelt" else garbled)(self._rng, reply)
+        return self._disturbed
 
     def hear(self, observation: OrbitalOpsObservation) -> None:
         if observation.done:
@@ -93,6 +104,16 @@ class _Flight:
             return
         self.demonstration.texts.append(render(observation, self._view))
         self._view = view(observation, self._view)
+
+
+def misspelt(rng: np.random.Generator, reply: str) -> str:
+    """A reply with a letter of one of its words left out, doubled, or swapped with the next one."""
+    words = list(re.finditer("[A-Za-z]{3,}", reply))
+    word = words[int(rng.integers(len(words)))]
+    at = int(rng.integers(word.start(), word.end() - 1))
+    one, other = reply[at], reply[at + 1]
+    edited = rng.choice([other, one + one + other, other + one])
+    return reply[:at] + str(edited) + reply[at + 2 :]
 
 
 def garbled(rng: np.random.Generator, reply: str) -> str:

@@ -13,7 +13,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState
 from transformers.trainer_callback import ExportableState
 from trl import GRPOConfig, GRPOTrainer
 
-from orbital_ops_env.training.backends import Model
+from orbital_ops_env.training.backends import Model, memory
 from orbital_ops_env.training.chat import Chat
 from orbital_ops_env.training.config import TrainingConfig
 from orbital_ops_env.training.log import Log, trackers
@@ -68,6 +68,7 @@ class Missions:
             "seconds/environment": pool.seconds - flying,
             "sampled_tokens": float(sampler.tokens - tokens),
             "sampling_passes": float(sampler.passes - passes),
+            **memory(),
         }
         self.ladder.hear(self._metrics["reward/overall"])
         talks = [rollout.conversation for rollout in self.rollouts]

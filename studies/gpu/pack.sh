@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Packs all that a GPU machine without internet lacks into .gpu/1, .gpu/2 and .gpu/3, each under 60 MB.
-# Run in the repository root with Python 3.12 active, the version of that machine. Takes ten minutes of two cores.
+# Run in the repository root with Python 3.12 active, the version of that machine. Takes eight minutes of two cores.
 set -euo pipefail
 here=$PWD work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -13,7 +13,7 @@ from orbital_ops_env.missions.mission import MissionSpec, Point, Progress, RateC
 from orbital_ops_env.sim.frames import dcm_from_mrp, mrp_from_dcm, mrp_from_ep
 from orbital_ops_env.sim.state import Track, target_frame
 
-SPEC = generate("retarget-v0", 2, 11)
+SPEC = generate("retarget-v0", 1, 11)
 POINTS = [directive for directive in SPEC.directives if isinstance(directive, Point)]
 
 

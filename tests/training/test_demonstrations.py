@@ -1,5 +1,6 @@
 """Episodes of the reference to warm a model up with."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orbital_ops_env.commands import Coast, Slew, Unreadable, encode, parse
-from orbital_ops_env.training.demonstrations import Demonstration, collect, garbled, read, write
+from orbital_ops_env.training.demonstrations import Demonstration, collect, garbled, misspelt, read, write
 from orbital_ops_env.training.pool import EnvPool
 from orbital_ops_env.training.slots import slot
 
@@ -19,6 +20,15 @@ REPLIES = [encode(Coast(duration_s=30)), encode(Slew(target="VEGA", rate_deg_s=0
 @given(st.integers(0, 2**32), st.sampled_from(REPLIES))
 def test_a_garbled_reply_is_never_a_command(seed: int, reply: str) -> None:
     assert isinstance(parse(garbled(np.random.default_rng(seed), reply)), Unreadable)
+
+
+@given(st.integers(0, 2**32), st.sampled_from(REPLIES))
+def test_a_misspelt_reply_is_a_letter_off(seed: int, reply: str) -> None:
+    found = misspelt(np.random.default_rng(seed), reply)
+    more, less = Counter(found) - Counter(reply), Counter(reply) - Counter(found)
+    assert (more + less).total() <= 1
+    assert found.startswith('{"')
+    assert found.endswith("}")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Measures all GPU figures in one go, on a machine that `unpack.sh` has prepared, and copies each to
+# $STASH/results as soon as it is there. Half an hour of one H200. For a machine that is taken back when idle:
+#   GIT_COMMIT=... DEMONSTRATIONS=FILE setsid nohup bash studies/gpu/all.sh &
+# Run in the repository root; works in a copy, so that the next transfer cannot pull files from under it.
+set -uo pipefail
+: "${GIT_COMMIT:?the commit that was carried over}" "${DEMONSTRATIONS:?a file of training.demonstrations}"
+export STASH=${STASH:-/tmp/stash}
+rm -rf "$STASH/repo" && cp -r "$PWD" "$STASH/repo" && cp "$DEMONSTRATIONS" "$STASH/demonstrations.jsonl"
+cd "$STASH/repo" && . studies/gpu/env.sh
+results=$STASH/results && mkdir -p "$results"
+url=http://127.0.0.1:8000
+
+study() { # NAME ARGS...: one study with its log; its figures are kept whatever comes of it
+    local name=$1 && shift
+    python3 -m "orbital_ops_env.studies.$name" "$@" >> "$results/$name.log" 2>&1
+    echo "$SECONDS s: $name $1 ended with $?" >> "$results/status"
+    cp plots/data/*.json plots/*.png "$results/"
+}
+
+MAX_CONCURRENT_ENVS=1024 PORT=8000 setsid nohup python3 -m orbital_ops_env.server.app > "$results/server.log" 2>&1 &
+study gate --url $url --model "$MODEL" --demonstrations "$STASH/demonstrations.jsonl" --groups 32
+study on_policy --url $url
+study gpu_spike train beside --url $url --rung medium --at-once 4 --until 5
+study gpu_spike train alone --url $url --rung medium
+study gpu_spike report
+study gpu_spike curve
+echo "$SECONDS s: all done" >> "$results/status"
