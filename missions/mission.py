@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from orbital_ops_env.sim.faults import Fault, unit_of
 from orbital_ops_env.sim.frames import angles_between
 from orbital_ops_env.sim.state import (
     Start,
@@ -170,6 +171,8 @@ class MissionSpec(_Frozen):
     """[s] the mission ends then."""
     turns: int = Field(ge=1)
     """The mission ends after so many commands."""
+    faults: tuple[Annotated[Fault, Field(discriminator="kind")], ...] = ()
+    """What breaks, and when; no observation ever names it."""
 
     @model_validator(mode="after")
     def _targets_exist(self) -> "MissionSpec":
@@ -196,6 +199,10 @@ class MissionSpec(_Frozen):
     def target(self, name: str) -> Target:
         """The target of a name."""
         return dict(self.targets)[name]
+
+    def has_fault(self, kind: str, unit: int | None, t: float) -> bool:
+        """Whether a fault of that kind, on that thruster if it is a thruster's, acts at a mission time."""
+        return any((f.kind, unit_of(f)) == (kind, unit) and f.onset_s <= t for f in self.faults)
 
     def begin(self) -> Progress:
         """Progress before anything has happened."""

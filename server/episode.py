@@ -36,7 +36,7 @@ class Episode:
         self.rubric = MissionRubric()
         self._readable = 0
         self._wrong_reports = 0
-        self._plant = Plant(spec.start, dict(spec.targets), episode_seed)
+        self._plant = Plant(spec.start, dict(spec.targets), episode_seed, faults=spec.faults)
         self._true = spec.advance(spec.begin(), self.snapshot.truth)
         self._sequence = spec.model_copy(update={"rules": ()})
         self._onboard = self._sequence.advance(spec.begin(), self.snapshot.estimate)
@@ -54,7 +54,7 @@ class Episode:
         self._true = self.spec.advance(self._true, snapshot.truth)
         self._onboard = self._sequence.advance(self._onboard, snapshot.estimate)
         self._readable += not isinstance(command, Unreadable)
-        self._wrong_reports += isinstance(command, ReportFault) and snapshot.reason != "refused"
+        self._wrong_reports += self._is_wrong(command)
         reward = self.rubric.pay(command, self._standing())
         self.outcome = self.spec.outcome(self._true, self.turns)
         if isinstance(command, EndMission) and self.outcome in ("ongoing", "out_of_turns"):
@@ -63,6 +63,12 @@ class Episode:
             self._onboard = self._sequence.overruled(self._onboard)
         self.observation = self._observe(command, reward)
         return self.observation
+
+    def _is_wrong(self, command: AnyCommand) -> bool:
+        """Whether the command just flown reports a fault that the craft did not have when it was sent."""
+        if not isinstance(command, ReportFault) or self.snapshot.reason == "refused":
+            return False
+        return not self.spec.has_fault(command.kind, command.unit, self.snapshot.began)
 
     def _standing(self) -> Standing:
         return Standing(self.spec, self._true, self.turns, self._readable, self._wrong_reports)

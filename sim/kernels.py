@@ -118,7 +118,7 @@ class _Kernel(NumbaModel):
 
 
 class Gyro(_Kernel):
-    """Body rate with white noise and a constant bias, at 10 Hz."""
+    """Body rate with white noise and a constant bias, at 10 Hz; a fault adds another bias."""
 
     def __init__(self, seed: int, noise_rad_s: float, bias_rad_s: np.ndarray) -> None:
         super().__init__("gyro")
@@ -127,19 +127,23 @@ class Gyro(_Kernel):
         self.imuOutMsg = messaging.IMUSensorMsg()
         self.memory.noise = noise_rad_s
         self.memory.bias = bias_rad_s
+        self.memory.fault_s = np.inf
+        self.memory.fault_bias = np.zeros(3)
 
     @staticmethod
-    def UpdateStateImpl(stateInMsgPayload, imuOutMsgPayload, memory, rng):
+    def UpdateStateImpl(stateInMsgPayload, imuOutMsgPayload, CurrentSimNanos, memory, rng):
         memory.count += 1
         noise = rng.standard_normal(3)
+        faulty = 1.0 if CurrentSimNanos / 1e9 >= memory.fault_s else 0.0
         for i in range(3):
+            bias = memory.bias[i] + faulty * memory.fault_bias[i]
             imuOutMsgPayload.AngVelPlatform[i] = (
-                stateInMsgPayload.omega_BN_B[i] + memory.bias[i] + memory.noise * noise[i]
+                stateInMsgPayload.omega_BN_B[i] + bias + memory.noise * noise[i]
             )
 
 
 class StarTracker(_Kernel):
-    """Attitude at 2 Hz, or zeros while too fast, too near the Sun or too near the Earth."""
+    """Attitude at 2 Hz, or zeros while broken, too fast, too near the Sun or too near the Earth."""
 
     def __init__(self, seed, noise_rad, rate_rad_s, sun_rad, nadir_rad, sun_hat_N) -> None:
         super().__init__("star_tracker")
@@ -152,9 +156,12 @@ class StarTracker(_Kernel):
         self.memory.sun_limit = sun_rad
         self.memory.nadir_limit = nadir_rad
         self.memory.sun = sun_hat_N
+        self.memory.fault_s = np.inf
 
     @staticmethod
-    def UpdateStateImpl(stateInMsgPayload, eclipseInMsgPayload, stOutMsgPayload, memory, rng):
+    def UpdateStateImpl(
+        stateInMsgPayload, eclipseInMsgPayload, stOutMsgPayload, CurrentSimNanos, memory, rng
+    ):
         memory.count += 1
         noise = rng.standard_normal(3)
         q = ep_from_mrp(stateInMsgPayload.sigma_BN.copy())
@@ -166,6 +173,7 @@ class StarTracker(_Kernel):
         nadir = scaled(-1.0, stateInMsgPayload.r_BN_N)
         valid = rate < memory.rate_limit and not blinded
         valid = valid and angle_between(boresight, nadir) >= memory.nadir_limit
+        valid = valid and CurrentSimNanos / 1e9 < memory.fault_s
         measured = ep_product(ep_of_rotation(scaled(memory.noise, noise)), q)
         for i in range(4):
             stOutMsgPayload.qInrtl2Case[i] = measured[i] if valid else 0.0
@@ -374,8 +382,8 @@ class ValveDriver(_Kernel):
 
     What opposing channels have in common is dropped: the force mapping lifts both sides of an idle axis.
 
-    Also keeps the books: steps commanded of each valve, and the rate change the gyro saw beyond what
-    those explain.
+    Also keeps the books: steps commanded of each valve, the rate change the gyro saw beyond what those
+    explain, and the valves whose sensor says open without a command. A stuck valve is deaf to its command.
     """
 
     def __init__(self, dt: float, unusable_kg: float, torque: float, inertia: np.ndarray) -> None:
@@ -400,6 +408,9 @@ class ValveDriver(_Kernel):
         self.memory.rate = np.zeros(3)
         self.memory.bias = np.zeros(3)
         self.memory.surplus = np.zeros(3)
+        self.memory.closed_s = np.full(12, np.inf)
+        self.memory.open_s = np.full(12, np.inf)
+        self.memory.uncommanded = 0
 
     @staticmethod
     def UpdateStateImpl(
@@ -408,8 +419,10 @@ class ValveDriver(_Kernel):
         imuInMsgPayload,
         valveOutMsgPayload,
         bookOutMsgPayload,
+        CurrentSimNanos,
         memory,
     ):
+        t = CurrentSimNanos / 1e9
         mid, stored = np.empty(3), np.empty(3)
         for i in range(3):
             mid[i] = 0.5 * (imuInMsgPayload.AngVelPlatform[i] + memory.rate[i]) - memory.bias[i]
@@ -441,10 +454,16 @@ class ValveDriver(_Kernel):
             valve = channel + 6 * memory.branch
             if not fed or memory.isolated[valve] == 1:
                 steps = 0
-            if steps > 0:
+            if steps > 0 and t < memory.closed_s[valve]:
                 valveOutMsgPayload.OnTimeRequest[valve] = memory.dt * (steps - PULSE_TRIM)
             memory.ticks[valve] += steps
             memory.last[channel] = steps
+        memory.uncommanded = 0
+        for channel in range(6):
+            valve = channel + 6 * memory.branch
+            if fed and t >= memory.open_s[valve]:
+                valveOutMsgPayload.OnTimeRequest[valve] = memory.dt * (TICKS_PER_CONTROL - PULSE_TRIM)
+                memory.uncommanded += 1
         for valve in range(12):
             bookOutMsgPayload.OnTimeRequest[valve] = memory.ticks[valve] * memory.dt
         memory.test = max(memory.test - 1, 0)

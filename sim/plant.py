@@ -6,7 +6,7 @@ refused and cost time. There is no checkpoint: a state is restored by flying the
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import Final
@@ -18,6 +18,7 @@ from orbital_ops_env.commands import AnyCommand
 from orbital_ops_env.sim import kernels
 from orbital_ops_env.sim.autopilot import Autopilot
 from orbital_ops_env.sim.constants import NITROGEN_GAS_CONSTANT
+from orbital_ops_env.sim.faults import Fault, StuckOpen
 from orbital_ops_env.sim.state import (
     EndReason,
     LimitName,
@@ -55,6 +56,7 @@ CALIBRATION_RATE_RAD_S = math.radians(0.5)
 SHORTEST_TURN_S = 30.0
 """[s] least time a slew is given before it is cut off."""
 ENDINGS: Final[tuple[tuple[EndReason, LimitName], ...]] = (
+    ("limit", "valve_current"),
     ("limit", "propellant"),
     ("limit", "sun_angle"),
     ("alarm", "body_rate"),
@@ -91,6 +93,7 @@ class Plant:
         targets: What `slew` and `hold` may name.
         episode_seed: Sensor noise, tip-off details and disturbances.
         craft: Parameters of the craft.
+        faults: What breaks, and when.
     """
 
     def __init__(
@@ -99,13 +102,15 @@ class Plant:
         targets: Mapping[str, Target],
         episode_seed: int,
         craft: SpacecraftConfig | None = None,
+        faults: Sequence[Fault] = (),
     ) -> None:
         self.craft = craft or SpacecraftConfig()
         self._targets = dict(targets)
         self._loaded_kg, self._flow_kg_s = start.propellant_kg, self.craft.thrusters.flow_kg_s
         self._gauge = np.random.default_rng(np.random.SeedSequence([episode_seed, 5]))
         start, variation = draw_variation(start, episode_seed, self.craft)
-        self._vehicle = Vehicle(start, variation, self.craft)
+        self._vehicle = Vehicle(start, variation, self.craft, faults)
+        self._opens_s = [fault.onset_s for fault in faults if isinstance(fault, StuckOpen)]
         self._pilot = Autopilot(self._vehicle, start.orbit, self.craft)
         self._row = self._vehicle.advance(0.0)[-1]
         self.snapshot = self._observe(self._row[None], "start", "")
@@ -182,12 +187,14 @@ class Plant:
             _soonest_s(row[SUN_ANGLE] - limits.sun_angle_rad, row[RATE], acceleration),
             (self.craft.body_rate_rad_s - row[RATE]) / acceleration,
             (row[BATTERY] - power.low_fraction) * power.battery_j / power.bus_w,
+            *(max(onset_s - row[TIME], 0.0) for onset_s in self._opens_s),
         )
         return int(min(spans))
 
-    def _beyond(self, row: list[float], limits: Limits) -> tuple[bool, bool, bool, bool]:
+    def _beyond(self, row: list[float], limits: Limits) -> tuple[bool, ...]:
         """Whether each of `ENDINGS` stands, by the estimate; only one that begins to ends a command."""
         return (
+            self._vehicle.valves.memory.uncommanded > 0,
             self._counted_kg(row[ON_TIME]) <= limits.propellant_kg,
             row[SUN_ANGLE] < limits.sun_angle_rad,
             row[RATE] > self.craft.body_rate_rad_s,

@@ -7,7 +7,7 @@ instruments and onboard software that it lacks are the kernels beside it.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ from Basilisk.utilities import SimulationBaseClass
 
 from orbital_ops_env.sim import kernels
 from orbital_ops_env.sim.constants import ASTRONOMICAL_UNIT_M, EARTH_RADIUS_M, MU_EARTH
+from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage
 from orbital_ops_env.sim.frames import Vec3, dcm_from_mrp, ep_from_mrp, ep_of_rotation, ep_product
 from orbital_ops_env.sim.state import PANEL_B, SpacecraftConfig, Start
 from orbital_ops_env.sim.variation import Variation
@@ -59,7 +60,9 @@ def _quiet() -> None:
 class Vehicle:
     """A spacecraft in orbit that can be advanced in time."""
 
-    def __init__(self, start: Start, variation: Variation, craft: SpacecraftConfig) -> None:
+    def __init__(
+        self, start: Start, variation: Variation, craft: SpacecraftConfig, faults: Sequence[Fault] = ()
+    ) -> None:
         _quiet()
         self.craft = craft
         self.dt = craft.thrusters.step_s
@@ -81,6 +84,8 @@ class Vehicle:
         self._flight_software(start)
         self._power(variation)
         self._recorder(variation)
+        for fault in faults:
+            self._break(fault)
         self._sim.InitializeSimulation()
         self._ring = self.recorder.memory.rows
 
@@ -362,6 +367,19 @@ class Vehicle:
         self.panel, self.battery, self._bus = panel, battery, bus
         self._add("environment", (panel, bus, battery))
 
+    def _break(self, fault: Fault) -> None:
+        valves = self.valves.memory
+        match fault:
+            case GyroBias():
+                self.gyro.memory.fault_s = fault.onset_s
+                self.gyro.memory.fault_bias = np.array(fault.bias_rad_s)
+            case TrackerOutage():
+                self.tracker.memory.fault_s = fault.onset_s
+            case StuckClosed():
+                valves.closed_s = _replaced(valves.closed_s, fault.unit - 1, fault.onset_s)
+            case StuckOpen():
+                valves.open_s = _replaced(valves.open_s, fault.unit - 1, fault.onset_s)
+
     def _recorder(self, variation: Variation) -> None:
         self.recorder = kernels.Recorder(self.craft.tank, variation.temperature_k, self.sun_hat_N)
         self.recorder.stateInMsg.subscribeTo(self.hub.scStateOutMsg)
@@ -373,3 +391,10 @@ class Vehicle:
         self.recorder.panelInMsg.subscribeTo(self.panel.nodePowerOutMsg)
         self.recorder.eclipseInMsg.subscribeTo(self.eclipse_msg)
         self._add("record", (self.recorder,))
+
+
+def _replaced(values: Any, index: int, value: float) -> np.ndarray:
+    """A copy with one value replaced: a kernel's memory takes whole arrays only."""
+    copy = np.array(values)
+    copy[index] = value
+    return copy

@@ -1,13 +1,14 @@
 """Spacecraft to fly in the physics tests, and what their histories say."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from orbital_ops_env.sim.faults import Fault
 from orbital_ops_env.sim.frames import (
     Vec3,
     dcm_from_mrp,
@@ -72,12 +73,13 @@ def build() -> Callable[..., Plant]:
         craft: SpacecraftConfig | None = None,
         orbit: Orbit = SUNLIT_NOON,
         known: bool = True,
+        faults: Sequence[Fault] = (),
     ) -> Plant:
         attitude = target_frame(Nadir(), orbit, 0.0) if dcm_BN is None else np.asarray(dcm_BN)
         sigma = tuple(float(s) for s in mrp_from_dcm(attitude))
         omega = tuple(math.radians(w) for w in omega_deg_s)
         start = Start(orbit, sigma, omega, propellant_g * 1e-3, known)  # type: ignore[arg-type]
-        return Plant(start, TARGETS, seed, craft)
+        return Plant(start, TARGETS, seed, craft, faults)
 
     return build
 

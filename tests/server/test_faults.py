@@ -1,0 +1,113 @@
+"""Faults in an episode: what the observation tells, what it never names, and what a report is worth."""
+
+import math
+
+import pytest
+from pydantic import ValidationError
+
+from orbital_ops_env.client import render, view
+from orbital_ops_env.commands import (
+    AnyCommand,
+    Check,
+    Coast,
+    Detumble,
+    FaultKind,
+    Hold,
+    ReportFault,
+    SelectBranch,
+    Slew,
+)
+from orbital_ops_env.missions.catalog import FAMILIES, generate
+from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.server.episode import Episode
+from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage
+
+ONSET_S = 40.0
+FAULTS: list[Fault] = [
+    GyroBias(ONSET_S, (math.radians(0.3), 0.0, 0.0)),
+    TrackerOutage(ONSET_S),
+    StuckClosed(ONSET_S, 3),
+    StuckOpen(ONSET_S, 3),
+]
+UNSPOKEN = ("fault", "stuck", "bias", "broken", "outage", "star_tracker", "weak", "leak")
+kinds = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.kind)
+
+
+def mission(family: str, *faults: Fault) -> MissionSpec:
+    return generate(family, 4, 7).model_copy(update={"faults": faults})
+
+
+def script(spec: MissionSpec) -> list[AnyCommand]:
+    target = spec.targets[0][0]
+    return [
+        Detumble(rate_deg_s=0.1),
+        Coast(duration_s=30.0),
+        Slew(target=target, rate_deg_s=0.5),
+        Hold(target=target, deadband_deg=1.0, duration_s=30.0),
+        Check(subsystem="thrusters"),
+        Check(subsystem="star_tracker"),
+        SelectBranch(branch="B"),
+    ]
+
+
+def told(spec: MissionSpec) -> list[str]:
+    """All texts of an episode of the script."""
+    episode = Episode(spec, episode_seed=5)
+    texts, seen = [render(episode.observation)], view(episode.observation)
+    for command in script(spec):
+        if episode.outcome != "ongoing":
+            break
+        observation = episode.step(command)
+        texts.append(render(observation, seen))
+        seen = view(observation, seen)
+    return texts
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@kinds
+def test_no_text_names_a_fault_and_every_one_shows_in_the_telemetry(family: str, fault: Fault) -> None:
+    healthy, faulty = told(mission(family)), told(mission(family, fault))
+    assert healthy[0] == faulty[0]
+    assert healthy != faulty
+    assert not [word for word in UNSPOKEN for text in faulty if word in text.lower()]
+
+
+@kinds
+def test_a_fault_is_part_of_what_a_mission_is(fault: Fault) -> None:
+    spec = mission("retarget-v0", fault)
+    assert spec.content_hash != mission("retarget-v0").content_hash
+    assert MissionSpec.model_validate_json(spec.canonical_json) == spec
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "stuck_open", "onset_s": 10, "unit": 13},
+        {"kind": "stuck_closed", "onset_s": 10, "unit": 0},
+        {"kind": "star_tracker", "onset_s": -1},
+        {"kind": "star_tracker", "onset_s": 0.5},
+        {"kind": "gremlin", "onset_s": 10},
+    ],
+)
+def test_a_fault_that_cannot_be_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        MissionSpec.model_validate(generate("retarget-v0", 0, 1).model_dump() | {"faults": [wrong]})
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit", "wait_s", "right"),
+    [
+        ("stuck_closed", 3, 60.0, True),
+        ("stuck_closed", 4, 60.0, False),
+        ("stuck_open", 3, 60.0, False),
+        ("gyro_bias", None, 60.0, False),
+        ("stuck_closed", 3, 30.0, False),
+    ],
+)
+def test_a_report_is_wrong_unless_that_fault_acts_on_that_unit_by_then(
+    kind: FaultKind, unit: int | None, wait_s: float, right: bool
+) -> None:
+    episode = Episode(mission("retarget-v0", StuckClosed(ONSET_S, 3)), episode_seed=5)
+    episode.step(Coast(duration_s=wait_s))
+    safety = episode.step(ReportFault(kind=kind, unit=unit)).components["reward/safety"]
+    assert safety == (1.0 if right else 0.5)

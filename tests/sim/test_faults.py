@@ -1,0 +1,212 @@
+"""What each fault does to physics and sensors, and what removes it or works round it."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orbital_ops_env.commands import (
+    AnyCommand,
+    CalibrateGyro,
+    Coast,
+    Detumble,
+    Fire,
+    Hold,
+    IsolateThruster,
+    SelectAttitudeSource,
+    SelectBranch,
+    Slew,
+)
+from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage
+from orbital_ops_env.sim.frames import Vec3
+from orbital_ops_env.sim.plant import Plant
+from orbital_ops_env.sim.state import Orbit, Snapshot, SpacecraftConfig
+
+Build = Callable[..., Plant]
+BIAS_DEG_S = 0.5
+FLOW_G_S = 1e3 * 0.025 / (65.0 * 9.80665)
+TORQUE_N_M = 0.025 * 0.3
+OWED_S = 0.1 / 6
+"""[s] of flow that an open valve takes from the tank only as it closes: a sixth of a step."""
+UNITS = range(1, 13)
+SCRIPT = (Slew(target="star", rate_deg_s=1.0), Hold(target="star", deadband_deg=1.0, duration_s=60.0))
+
+
+def gyro_bias(onset_s: float = 0.0) -> GyroBias:
+    return GyroBias(onset_s, (math.radians(BIAS_DEG_S), 0.0, 0.0))
+
+
+def stuck_closed(onset_s: float) -> StuckClosed:
+    return StuckClosed(onset_s, 1)
+
+
+def stuck_open(onset_s: float) -> StuckOpen:
+    return StuckOpen(onset_s, 1)
+
+
+ALL = [gyro_bias, TrackerOutage, stuck_closed, stuck_open]
+
+
+def branch(unit: int) -> str:
+    return "A" if unit <= 6 else "B"
+
+
+def other(unit: int) -> SelectBranch:
+    return SelectBranch(branch="B" if unit <= 6 else "A")
+
+
+def axis(unit: int) -> tuple[int, float]:
+    """Torque axis and sign of a thruster."""
+    channel = (unit - 1) % 6
+    return channel // 2, 1.0 if channel % 2 == 0 else -1.0
+
+
+def fire(unit: int, on_time_s: float) -> Fire:
+    number, sign = axis(unit)
+    return Fire.model_validate({"axis": f"{'+' if sign > 0 else '-'}{'xyz'[number]}", "on_time_s": on_time_s})
+
+
+def fly(plant: Plant, commands: Sequence[AnyCommand]) -> list[Snapshot]:
+    return [plant.execute(command) for command in commands]
+
+
+def table(snapshots: Sequence[Snapshot]) -> np.ndarray:
+    """Everything that was true and all that was believed, row after row."""
+    tracks = [track for s in snapshots for track in (s.truth, s.estimate)]
+    return np.concatenate(
+        [np.column_stack([k.t, k.sigma_BN, k.omega_BN_B, k.propellant_kg, k.on_time_s]) for k in tracks]
+    )
+
+
+@pytest.fixture
+def still(build: Build, far_orbit: Orbit, quiet_craft: SpacecraftConfig) -> Callable[..., Plant]:
+    """At rest, with nothing that could move it but its thrusters."""
+    return lambda *faults: build(orbit=far_orbit, craft=quiet_craft, faults=faults)
+
+
+@pytest.mark.parametrize("fault", ALL)
+def test_a_fault_that_has_not_begun_leaves_no_trace(build: Build, fault: Callable[[float], Fault]) -> None:
+    healthy, later = fly(build(), SCRIPT), fly(build(faults=[fault(1000.0)]), SCRIPT)
+    assert np.array_equal(table(healthy), table(later))
+    assert [s.detail for s in healthy] == [s.detail for s in later]
+
+
+@pytest.mark.parametrize("fault", ALL)
+def test_a_fault_acts_from_its_onset_on(build: Build, fault: Callable[[float], Fault]) -> None:
+    healthy = np.concatenate([k.truth.omega_BN_B for k in fly(build(), SCRIPT)])
+    faulty = np.concatenate([k.truth.omega_BN_B for k in fly(build(faults=[fault(20.0)]), SCRIPT)])
+    assert np.array_equal(healthy[:21], faulty[:21])
+    rows = min(len(healthy), len(faulty))
+    if fault is not TrackerOutage:  # the gyro alone does well for a minute
+        assert np.abs(healthy[:rows] - faulty[:rows]).max() > math.radians(0.02)
+
+
+def test_a_gyro_bias_shows_as_a_standing_innovation_and_against_the_star_image(
+    still: Callable[..., Plant],
+) -> None:
+    sensed = still(gyro_bias()).execute(Coast(duration_s=60.0)).sensed
+    assert math.degrees(sensed.innovation_rad) == pytest.approx(BIAS_DEG_S * 0.5 / 0.3, rel=0.05)
+    gyro = np.linalg.norm(sensed.gyro_rad_s)
+    assert math.degrees(gyro - sensed.tracker_rate_rad_s) == pytest.approx(
+        BIAS_DEG_S, abs=0.08
+    )  # the star image jitters
+
+
+def test_a_gyro_bias_without_a_star_tracker_carries_the_estimate_away(
+    still: Callable[..., Plant], knowledge_deg: Callable[[Snapshot], float]
+) -> None:
+    """Hitomi's: 60 degrees in two minutes."""
+    lost = still(TrackerOutage(0.0), gyro_bias()).execute(Coast(duration_s=120.0))
+    assert knowledge_deg(lost) == pytest.approx(60.0, abs=0.5)
+
+
+def test_a_calibration_takes_a_gyro_bias_out(
+    still: Callable[..., Plant], knowledge_deg: Callable[[Snapshot], float]
+) -> None:
+    plant = still(gyro_bias(10.0))
+    plant.execute(Coast(duration_s=60.0))
+    calibrated = plant.execute(CalibrateGyro(duration_s=120.0))
+    assert np.degrees(calibrated.sensed.bias_rad_s) == pytest.approx([BIAS_DEG_S, 0, 0], abs=0.02)
+    assert knowledge_deg(calibrated) < 0.1
+    assert knowledge_deg(plant.execute(Coast(duration_s=120.0))) < 0.1
+
+
+def test_a_gyro_bias_leaves_a_real_rate_after_a_detumble_without_a_star_tracker(
+    still: Callable[..., Plant],
+) -> None:
+    ended = still(TrackerOutage(0.0), gyro_bias()).execute(Detumble(rate_deg_s=0.1))
+    assert ended.reason == "completed"
+    true = math.degrees(np.linalg.norm(ended.truth.omega_BN_B[-1]))
+    assert true == pytest.approx(BIAS_DEG_S, abs=0.1)
+    assert math.degrees(np.linalg.norm(ended.estimate.omega_BN_B[-1])) < 0.1
+
+
+def test_a_star_tracker_outage_is_a_silence_that_lasts(still: Callable[..., Plant]) -> None:
+    plant = still(TrackerOutage(40.0))
+    assert plant.execute(Coast(duration_s=30.0)).sensed.tracker_valid
+    for after_s in (60.0, 300.0):
+        sensed = plant.execute(Coast(duration_s=after_s)).sensed
+        assert not sensed.tracker_valid
+        assert sensed.tracker_age_s == pytest.approx(plant.t - 39.5, abs=0.6)
+    assert plant.execute(CalibrateGyro(duration_s=60.0)).detail == "star tracker not valid"
+    assert plant.execute(SelectAttitudeSource(source="sun_sensors")).sensed.source == "sun_sensors"
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_stuck_closed_thruster_gives_neither_thrust_nor_gas_and_its_branch_alone_is_hurt(
+    still: Callable[..., Plant], gas_g: Callable[[Snapshot], float], unit: int
+) -> None:
+    plant = still(StuckClosed(0.0, unit))
+    plant.execute(SelectBranch.model_validate({"branch": branch(unit)}))
+    dead = plant.execute(fire(unit, 5.0))
+    number, sign = axis(unit)
+    expected = math.degrees(sign * TORQUE_N_M * 5.0 / plant.craft.inertia_kg_m2[number])
+    assert gas_g(dead) == 0.0
+    assert np.ptp(dead.truth.omega_BN_B, axis=0) == pytest.approx([0, 0, 0], abs=1e-9)
+    assert dead.sensed.valve_on_s[unit - 1] == pytest.approx(5.0)
+    assert np.degrees(dead.sensed.surplus_rate_rad_s)[number] == pytest.approx(-expected, abs=0.03)
+    plant.execute(other(unit))
+    alive = plant.execute(fire(unit, 5.0))
+    assert gas_g(alive) == pytest.approx(5.0 * FLOW_G_S, rel=1e-6)
+    assert np.degrees(alive.truth.omega_BN_B[-1])[number] == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_stuck_open_thruster_ends_the_command_and_fires_until_its_branch_is_closed(
+    still: Callable[..., Plant],
+    gas_g: Callable[[Snapshot], float],
+    inertia: Callable[..., Vec3],
+    unit: int,
+) -> None:
+    plant = still(StuckOpen(25.0, unit))
+    plant.execute(SelectBranch.model_validate({"branch": branch(unit)}))
+    caught = plant.execute(Coast(duration_s=600.0))
+    assert (caught.reason, caught.detail, caught.t) == ("limit", "valve_current", 26.0)
+    assert gas_g(caught) == pytest.approx((1.0 - OWED_S) * FLOW_G_S, rel=1e-6)
+    number, sign = axis(unit)
+    moment = inertia(plant.craft, float(caught.truth.propellant_kg[-1]))[number]
+    assert caught.truth.omega_BN_B[-1][number] == pytest.approx(sign * TORQUE_N_M * 1.0 / moment, rel=1e-5)
+    isolated = plant.execute(IsolateThruster(unit=unit))
+    assert isolated.reason == "completed"
+    assert gas_g(isolated) == pytest.approx(5.0 * FLOW_G_S, rel=1e-6)
+    assert np.degrees(isolated.sensed.surplus_rate_rad_s)[number] * sign > 0.3
+    assert gas_g(plant.execute(other(unit))) == pytest.approx(OWED_S * FLOW_G_S, rel=1e-5)
+    assert gas_g(plant.execute(Coast(duration_s=60.0))) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_counted_propellant_knows_nothing_of_a_stuck_open_valve(still: Callable[..., Plant]) -> None:
+    plant = still(StuckOpen(10.0, 3))
+    first = plant.execute(Coast(duration_s=30.0))
+    drained = plant.execute(Coast(duration_s=30.0))
+    assert drained.sensed.propellant_kg == first.sensed.propellant_kg
+    missing_g = 1e3 * (drained.sensed.propellant_kg - drained.truth.propellant_kg[-1])
+    assert missing_g == pytest.approx((31.0 - OWED_S) * FLOW_G_S, rel=1e-6)
+
+
+def test_an_empty_tank_ends_a_stuck_open_valve(build: Build, gas_g: Callable[[Snapshot], float]) -> None:
+    plant = build(propellant_g=1.0, faults=[StuckOpen(0.0, 1)])
+    snapshots: list[Any] = [plant.execute(Coast(duration_s=30.0)) for _ in range(3)]
+    assert snapshots[-1].truth.propellant_kg[-1] == pytest.approx(0.0, abs=1e-9)
+    assert gas_g(plant.execute(Coast(duration_s=60.0))) == pytest.approx(0.0, abs=1e-9)
