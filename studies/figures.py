@@ -25,7 +25,7 @@ def write(name: str, command: str, seeds: str, figures: dict[str, Any]) -> Path:
     head = {
         "command": command,
         "commit": _commit(),
-        "versions": _versions(),
+        "versions": versions(),
         "seeds": seeds,
     }
     DATA.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,8 @@ def read(name: str) -> dict[str, Any]:
     return json.loads((DATA / name).read_text())
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Of `PACKAGES`, those installed."""
     found = {package: list(distributions(name=package)) for package in PACKAGES}
     return {package: installed[0].version for package, installed in found.items() if installed}
 

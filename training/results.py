@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orbital_ops_env.training.rollout import Rollout
 
@@ -110,9 +111,15 @@ def compare(before: Sequence[Rollout], after: Sequence[Rollout], seed: int = 0) 
         raise ValueError("the two policies flew other missions; compare the same reset options, in one order")
     was, now = (np.array([each.return_ for each in flown]) for flown in (before, after))
     apart = now - was
-    draws = np.random.default_rng(seed).integers(len(apart), size=(RESAMPLES, len(apart)))
-    low, high = np.quantile(apart[draws].mean(axis=1), (0.025, 0.975))
-    return Gain(float(was.mean()), float(now.mean()), float(low), float(high), len(apart))
+    return Gain(float(was.mean()), float(now.mean()), *interval(apart, seed), len(apart))
+
+
+def interval(values: Sequence[float] | NDArray[np.float64], seed: int = 0) -> tuple[float, float]:
+    """95 % bootstrap interval of the mean of independent draws."""
+    drawn = np.asarray(values)
+    draws = np.random.default_rng(seed).integers(len(drawn), size=(RESAMPLES, len(drawn)))
+    low, high = np.quantile(drawn[draws].mean(axis=1), (0.025, 0.975))
+    return float(low), float(high)
 
 
 def _mean(values: Sequence[float]) -> float:

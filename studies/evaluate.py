@@ -1,0 +1,244 @@
+"""`make evaluate POLICY=reference`: fly a policy on fresh missions, on all cores, and rank it.
+
+    make evaluate POLICY=rules ARGS='--families retarget-v0 --levels 0 4 9 --missions 100 --episodes 4'
+    make evaluate POLICY=my.module:MyPolicy WIRE=1
+
+Without the wire unless `WIRE=1` puts a server in between; both give the same rows. Each episode is a JSON
+line in `outputs/evaluate/`, written as it ends, and `leaderboard.md` there ranks every policy that has rows.
+A new policy is one class: `policies/<name>.py` with the class `<Name>`, or `package.module:Class` from
+anywhere.
+"""
+
+import argparse
+import functools
+import hashlib
+import json
+import multiprocessing
+import pkgutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+from rich.progress import track
+
+from orbital_ops_env.client import (
+    OrbitalOpsAction,
+    OrbitalOpsEnv,
+    OrbitalOpsObservation,
+    PolicyView,
+    view,
+)
+from orbital_ops_env.commands import AnyCommand
+from orbital_ops_env.missions.catalog import FAMILIES, generate
+from orbital_ops_env.policies import Policy
+from orbital_ops_env.server.flight import fly
+from orbital_ops_env.studies import figures
+from orbital_ops_env.training.results import interval
+from orbital_ops_env.training.server import local_server
+
+OUTPUT: Final = Path("outputs/evaluate")
+LEADERBOARD: Final = "leaderboard.md"
+FIRST_SEED: Final = 40_000
+"""Missions from here on, which no other study flies."""
+EPISODE_STRIDE: Final = 1_000_003
+"""Between the seeds of two episodes of one mission."""
+HELD: Final = ("commands.py", "models.py", "sim", "missions", "rewards", "server")
+"""Sources that decide the numbers of an episode."""
+HEAD: Final = (
+    "| policy | family | missions | episodes | success | return | turns | gas [g] |",
+    "|---|---|---|---|---|---|---|---|",
+)
+Row = dict[str, Any]
+"""One episode, as it is written."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One episode to fly."""
+
+    policy: str
+    family: str
+    level: int
+    seed: int
+    episode_seed: int
+    url: str | None = None
+    """A server to fly it on; None for none in between."""
+
+
+def resolve(name: str) -> Policy:
+    """The policy of a name, `rules` or `package.module:Class`.
+
+    Raises:
+        ValueError: There is none; the message says what was looked for.
+    """
+    path = name if ":" in name else f"orbital_ops_env.policies.{name}:{name.title()}"
+    try:
+        policy = pkgutil.resolve_name(path)()
+        _ = policy.begin, policy.act
+        return policy
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"no policy {name!r}: expected a module of policies/ or package.module:Class ({error})"
+        ) from error
+
+
+@functools.cache
+def environment_hash() -> str:
+    """SHA-256 of the sources that decide an episode's numbers, with Basilisk's version; hexadecimal."""
+    digest = hashlib.sha256(str(figures.versions()["bsk"]).encode())
+    for held in HELD:
+        path = figures.ROOT / held
+        for source in [path] if path.is_file() else sorted(path.glob("*.py")):
+            digest.update(source.relative_to(figures.ROOT).as_posix().encode() + source.read_bytes())
+    return digest.hexdigest()
+
+
+def jobs(
+    policy: str, families: Sequence[str], levels: Sequence[int], missions: int, episodes: int, url: str | None
+) -> list[Job]:
+    """Every episode of an evaluation: missions of each family and level, episodes of each mission."""
+    return [
+        Job(policy, family, level, seed, seed + EPISODE_STRIDE * episode, url)
+        for family in families
+        for level in levels
+        for seed in range(FIRST_SEED, FIRST_SEED + missions)
+        for episode in range(episodes)
+    ]
+
+
+def flown(job: Job) -> Row:
+    """Fly a job."""
+    return _over_the_wire(job, job.url) if job.url else _in_process(job)
+
+
+def _in_process(job: Job) -> Row:
+    spec = generate(job.family, job.level, job.seed)
+    flight = fly(spec, resolve(job.policy), job.episode_seed)
+    return _row(job, spec.content_hash, flight.commands, flight.views, flight.outcome, flight.components)
+
+
+def _over_the_wire(job: Job, url: str) -> Row:
+    policy, commands = resolve(job.policy), list[AnyCommand]()
+    policy.begin(job.seed)
+    mission = {"family": job.family, "level": job.level, "seed": job.seed}
+    with cast(Any, OrbitalOpsEnv(url).sync()) as env:  # pyright: ignore
+        told: OrbitalOpsObservation = env.reset(**mission, episode_seed=job.episode_seed).observation
+        views = [view(told)]
+        while not told.done:
+            commands.append(policy.act(views[-1]))
+            told = env.step(OrbitalOpsAction(command=commands[-1])).observation
+            views.append(view(told, views[-1]))
+        spec_hash = str(env.state().spec_hash)
+    return _row(job, spec_hash, commands, views, told.outcome, told.components)
+
+
+def _row(
+    job: Job,
+    spec_hash: str,
+    commands: Iterable[AnyCommand],
+    views: Sequence[PolicyView],
+    outcome: str,
+    components: dict[str, float],
+) -> Row:
+    sent = [command.model_dump(mode="json") for command in commands]
+    before, after = (each.telemetry.propellant_g for each in (views[0], views[-1]))
+    return {
+        "policy": job.policy,
+        "family": job.family,
+        "level": job.level,
+        "seed": job.seed,
+        "episode_seed": job.episode_seed,
+        "spec_hash": spec_hash,
+        "environment_hash": environment_hash(),
+        "outcome": outcome,
+        "success": outcome == "succeeded",
+        "return": components["reward/overall"],
+        "components": components,
+        "turns": len(sent),
+        "gas_g": round(before - after, 2),
+        "commands": sent,
+    }
+
+
+def evaluate(todo: Sequence[Job], path: Path) -> Iterator[Row]:
+    """Fly jobs on all cores, with a progress bar; each row is appended to a file as it comes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(mp_context=spawn) as pool, path.open("w") as file:
+        rows = pool.map(flown, todo, chunksize=4)
+        for row in track(rows, todo[0].policy, total=len(todo)):
+            file.write(json.dumps(row) + "\n")
+            yield row
+
+
+def leaderboard(rows: Iterable[Row]) -> str:
+    """Policies by family, best first, in Markdown; intervals are 95 % bootstraps over missions."""
+    boards: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        boards.setdefault((row["family"], row["policy"]), []).append(row)
+    ranked = sorted(boards.items(), key=lambda item: (item[0][0], -_mean(item[1], "success"), item[0][1]))
+    lines = [_line(policy, family, flights) for (family, policy), flights in ranked]
+    return "\n".join((*HEAD, *lines))
+
+
+def _line(policy: str, family: str, rows: Sequence[Row]) -> str:
+    missions = {(row["level"], row["seed"]) for row in rows}
+    rates = (f"{_mean(rows, key):.2f} {_interval(rows, key)}" for key in ("success", "return"))
+    means = (f"{_mean(rows, key):.1f}" for key in ("turns", "gas_g"))
+    cells = (f"`{policy}`", f"`{family}`", str(len(missions)), str(len(rows)), *rates, *means)
+    return f"| {' | '.join(cells)} |"
+
+
+def _mean(rows: Sequence[Row], key: str) -> float:
+    return float(np.mean([row[key] for row in rows]))
+
+
+def _interval(rows: Sequence[Row], key: str) -> str:
+    by_mission: dict[tuple[int, int], list[float]] = {}
+    for row in rows:
+        by_mission.setdefault((row["level"], row["seed"]), []).append(float(row[key]))
+    low, high = interval([float(np.mean(values)) for values in by_mission.values()])
+    return f"[{low:.2f}, {high:.2f}]"
+
+
+def read(folder: Path) -> list[Row]:
+    """The rows of every policy in a folder."""
+    files = sorted(folder.glob("*.jsonl"))
+    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+
+
+def main() -> int:
+    """Evaluate one policy; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="evaluate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("policy", help="name in policies/, or package.module:Class")
+    parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
+    parser.add_argument("--levels", nargs="+", type=int, default=list(range(10)), choices=range(10))
+    parser.add_argument("--missions", type=int, default=20, help="of each family and level; %(default)s")
+    parser.add_argument("--episodes", type=int, default=1, help="of each mission; %(default)s")
+    parser.add_argument("--wire", action="store_true", help="through a server of its own")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder; %(default)s")
+    chosen = parser.parse_args()
+    try:
+        resolve(chosen.policy)
+    except ValueError as error:
+        parser.error(str(error))
+    path = chosen.output / f"{chosen.policy.replace(':', '.')}.jsonl"
+    with local_server() if chosen.wire else nullcontext() as url:
+        todo = jobs(chosen.policy, chosen.families, chosen.levels, chosen.missions, chosen.episodes, url)
+        for _ in evaluate(todo, path):
+            pass
+    board = leaderboard(read(chosen.output))
+    (chosen.output / LEADERBOARD).write_text(board + "\n")
+    print(f"{board}\n\n{path}\n{chosen.output / LEADERBOARD}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

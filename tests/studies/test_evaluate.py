@@ -1,0 +1,105 @@
+"""Evaluation: the same rows with and without the wire, and a leaderboard from rows."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orbital_ops_env.commands import parse
+from orbital_ops_env.missions.catalog import generate
+from orbital_ops_env.policies.rules import Rules
+from orbital_ops_env.server.flight import replay
+from orbital_ops_env.studies.evaluate import (
+    EPISODE_STRIDE,
+    FIRST_SEED,
+    Job,
+    environment_hash,
+    flown,
+    jobs,
+    leaderboard,
+    resolve,
+)
+
+
+def row(policy: str, seed: int, success: bool, family: str = "retarget-v0", **values: Any) -> dict[str, Any]:
+    told = {"policy": policy, "family": family, "level": 0, "seed": seed, "success": success}
+    return told | {"return": float(success), "turns": 4, "gas_g": 1.5} | values
+
+
+@pytest.mark.parametrize("policy", ["reference", "random"])
+def test_an_episode_is_the_same_row_over_the_wire(url: str, policy: str) -> None:
+    for family, level in (("detumble-v0", 0), ("retarget-v0", 4)):
+        near = Job(policy, family, level, 40_017, 5)
+        far = Job(policy, family, level, 40_017, 5, url)
+        assert flown(near) == flown(far)
+
+
+def test_a_row_is_enough_to_fly_the_episode_again() -> None:
+    told = flown(Job("rules", "retarget-v0", 4, 40_003, 8))
+    sent = [parse(json.dumps(command)) for command in told["commands"]]
+    flight = replay(generate("retarget-v0", 4, 40_003), sent, told["episode_seed"])
+    assert flight.return_ == told["return"]
+    assert flight.outcome == told["outcome"]
+    assert flight.components == told["components"]
+    assert flight.spec.content_hash == told["spec_hash"]
+    assert len(sent) == told["turns"]
+
+
+def test_jobs_are_each_mission_of_each_cell_with_its_own_episode_seeds() -> None:
+    todo = jobs("rules", ["detumble-v0", "retarget-v0"], [0, 9], missions=3, episodes=2, url=None)
+    assert len(set(todo)) == 2 * 2 * 3 * 2
+    assert {job.seed for job in todo} == {FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2}
+    assert {job.episode_seed - job.seed for job in todo} == {0, EPISODE_STRIDE}
+
+
+def test_a_policy_is_found_by_its_name_or_by_its_path() -> None:
+    assert isinstance(resolve("rules"), Rules)
+    assert isinstance(resolve("orbital_ops_env.policies.rules:Rules"), Rules)
+
+
+@pytest.mark.parametrize(
+    "name", ["nobody", "rules:Rules", "json:loads", "json:JSONDecoder", "orbital_ops_env.policies:Nobody", ""]
+)
+def test_a_policy_that_does_not_exist_is_a_clear_error(name: str) -> None:
+    with pytest.raises(ValueError, match=r"expected a module of policies/ or package\.module:Class"):
+        resolve(name)
+
+
+def test_the_leaderboard_ranks_by_success_within_a_family_and_counts_missions() -> None:
+    rows = [row("good", seed, success=True) for seed in range(10)]
+    rows += [row("half", seed, success=seed < 5) for seed in range(10) for _ in range(2)]
+    rows += [row("half", seed, success=False, family="detumble-v0") for seed in range(4)]
+    first, second, third = leaderboard(rows).splitlines()[2:]
+    assert first == "| `half` | `detumble-v0` | 4 | 4 | 0.00 [0.00, 0.00] | 0.00 [0.00, 0.00] | 4.0 | 1.5 |"
+    assert (
+        second == "| `good` | `retarget-v0` | 10 | 10 | 1.00 [1.00, 1.00] | 1.00 [1.00, 1.00] | 4.0 | 1.5 |"
+    )
+    assert third.startswith("| `half` | `retarget-v0` | 10 | 20 | 0.50 [0.20, 0.80] |")
+
+
+def test_the_environment_hash_is_of_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = environment_hash()
+    assert len(before) == 64
+    environment_hash.cache_clear()
+    assert environment_hash() == before
+    monkeypatch.setattr("orbital_ops_env.studies.evaluate.HELD", ("commands.py", "sim"))
+    environment_hash.cache_clear()
+    assert environment_hash() != before
+    environment_hash.cache_clear()
+
+
+def test_the_command_writes_rows_and_the_leaderboard(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "orbital_ops_env.studies.evaluate", "idle"]
+    options = ["--families", "retarget-v0", "--levels", "0", "--missions", "3", "--output", str(tmp_path)]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
+    rows = [json.loads(line) for line in (tmp_path / "idle.jsonl").read_text().splitlines()]
+    assert [each["seed"] for each in rows] == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2]
+    board = (tmp_path / "leaderboard.md").read_text()
+    assert "| `idle` | `retarget-v0` | 3 | 3 | 0.00 [0.00, 0.00] |" in board
+    assert board in done.stdout
+    wrong = subprocess.run([*command[:-1], "nobody"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert "no policy 'nobody'" in wrong.stderr
