@@ -9,12 +9,13 @@ export STASH=${STASH:-/tmp/stash}
 rm -rf "$STASH/repo" && cp -r "$PWD" "$STASH/repo" && cp "$DEMONSTRATIONS" "$STASH/demonstrations.jsonl"
 cd "$STASH/repo" && . studies/gpu/env.sh
 results=$STASH/results && mkdir -p "$results"
+rm -f plots/data/{gate,on_policy,gpu_spike}.json plots/*.png # so that only new ones come back
 url=http://127.0.0.1:8000
 
 study() { # NAME ARGS...: one study with its log; its figures are kept whatever comes of it
     local name=$1 && shift
     python3 -m "orbital_ops_env.studies.$name" "$@" >> "$results/$name.log" 2>&1
-    echo "$SECONDS s: $name $1 ended with $?" >> "$results/status"
+    echo "$SECONDS s: $name ${*:1:2} ended with $?" >> "$results/status"
     cp plots/data/*.json plots/*.png "$results/"
 }
 
@@ -22,6 +23,7 @@ MAX_CONCURRENT_ENVS=1024 PORT=8000 setsid nohup python3 -m orbital_ops_env.serve
 study gate --url $url --model "$MODEL" --demonstrations "$STASH/demonstrations.jsonl" --groups 32
 study on_policy --url $url
 study gpu_spike train beside --url $url --rung medium --at-once 4 --until 5
+study gpu_spike report
 study gpu_spike train alone --url $url --rung medium
 study gpu_spike report
 study gpu_spike curve
