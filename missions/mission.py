@@ -182,6 +182,12 @@ class MissionSpec(_Frozen):
                 raise ValueError(f"directive names {directive.target}, not among {sorted(names)}")
         return self
 
+    @model_validator(mode="after")
+    def _faults_differ(self) -> "MissionSpec":
+        if len({(fault.kind, unit_of(fault)) for fault in self.faults}) < len(self.faults):
+            raise ValueError(f"the same fault twice among {self.faults}: expected each once")
+        return self
+
     @property
     def canonical_json(self) -> str:
         """The same text for the same task on every machine: sorted keys, shortest floats."""

@@ -1,9 +1,9 @@
 """What can break on the spacecraft, when and how badly; it acts on physics or sensors and is never named."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from orbital_ops_env.commands import Unit
 

@@ -463,7 +463,7 @@ class ValveDriver(_Kernel):
             valve = channel + 6 * memory.branch
             if fed and t >= memory.open_s[valve]:
                 valveOutMsgPayload.OnTimeRequest[valve] = memory.dt * (TICKS_PER_CONTROL - PULSE_TRIM)
-                memory.uncommanded += 1
+                memory.uncommanded += 1 if memory.last[channel] < TICKS_PER_CONTROL else 0
         for valve in range(12):
             bookOutMsgPayload.OnTimeRequest[valve] = memory.ticks[valve] * memory.dt
         memory.test = max(memory.test - 1, 0)

@@ -191,10 +191,10 @@ class Plant:
         )
         return int(min(spans))
 
-    def _beyond(self, row: list[float], limits: Limits) -> tuple[bool, ...]:
-        """Whether each of `ENDINGS` stands, by the estimate; only one that begins to ends a command."""
+    def _beyond(self, row: list[float], limits: Limits) -> tuple[int, ...]:
+        """How far each of `ENDINGS` stands, by the estimate; only one that rises ends a command."""
         return (
-            self._vehicle.valves.memory.uncommanded > 0,
+            int(self._vehicle.valves.memory.uncommanded),
             self._counted_kg(row[ON_TIME]) <= limits.propellant_kg,
             row[SUN_ANGLE] < limits.sun_angle_rad,
             row[RATE] > self.craft.body_rate_rad_s,
@@ -393,12 +393,12 @@ def _track(table: np.ndarray, sigma: str, omega: str, propellant: np.ndarray) ->
     )
 
 
-def _begun(before: tuple[bool, ...], after: tuple[bool, ...]) -> tuple[EndReason, LimitName] | None:
-    """The first of `ENDINGS` that stands after and did not before."""
+def _begun(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[EndReason, LimitName] | None:
+    """The first of `ENDINGS` that has risen."""
     if before == after:
         return None
     endings = zip(before, after, ENDINGS, strict=True)
-    return next((ending for was, now, ending in endings if now and not was), None)
+    return next((ending for was, now, ending in endings if now > was), None)
 
 
 def _soonest_s(angle: float, rate: float, acceleration: float) -> float:

@@ -4,9 +4,9 @@
     make evaluate POLICY=my.module:MyPolicy WIRE=1
 
 Without the wire unless `WIRE=1` puts a server in between; both give the same rows. Each episode is a JSON
-line in `outputs/evaluate/`, written as it ends, and `leaderboard.md` there ranks every policy that has rows.
-A new policy is one class: `policies/<name>.py` with the class `<Name>`, or `package.module:Class` from
-anywhere.
+line in `outputs/evaluate/<policy>.jsonl`, which a new evaluation of the policy replaces, and `leaderboard.md`
+there ranks all policies on the same levels of this very environment. A new policy is one class: the class
+`MyPolicy` in `policies/my_policy.py`, or `package.module:Class` from anywhere.
 """
 
 import argparse
@@ -50,8 +50,8 @@ EPISODE_STRIDE: Final = 1_000_003
 HELD: Final = ("commands.py", "models.py", "sim", "missions", "rewards", "server")
 """Sources that decide the numbers of an episode."""
 HEAD: Final = (
-    "| policy | family | missions | episodes | success | return | turns | gas [g] |",
-    "|---|---|---|---|---|---|---|---|",
+    "| policy | family | levels | missions | episodes | success | return | turns | gas [g] |",
+    "|---|---|---|---|---|---|---|---|---|",
 )
 Row = dict[str, Any]
 """One episode, as it is written."""
@@ -76,7 +76,8 @@ def resolve(name: str) -> Policy:
     Raises:
         ValueError: There is none; the message says what was looked for.
     """
-    path = name if ":" in name else f"orbital_ops_env.policies.{name}:{name.title()}"
+    camel = "".join(part.title() for part in name.split("_"))
+    path = name if ":" in name else f"orbital_ops_env.policies.{name}:{camel}"
     try:
         policy = pkgutil.resolve_name(path)()
         _ = policy.begin, policy.act
@@ -166,31 +167,40 @@ def _row(
 
 
 def evaluate(todo: Sequence[Job], path: Path) -> Iterator[Row]:
-    """Fly jobs on all cores, with a progress bar; each row is appended to a file as it comes."""
+    """Fly jobs on all cores, with a progress bar; each row goes into a file as it comes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(mp_context=spawn) as pool, path.open("w") as file:
         rows = pool.map(flown, todo, chunksize=4)
         for row in track(rows, todo[0].policy, total=len(todo)):
             file.write(json.dumps(row) + "\n")
+            file.flush()
             yield row
 
 
 def leaderboard(rows: Iterable[Row]) -> str:
-    """Policies by family, best first, in Markdown; intervals are 95 % bootstraps over missions."""
+    """Policies by family and levels, best first, in Markdown; intervals are 95 % bootstraps over missions."""
     boards: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         boards.setdefault((row["family"], row["policy"]), []).append(row)
-    ranked = sorted(boards.items(), key=lambda item: (item[0][0], -_mean(item[1], "success"), item[0][1]))
-    lines = [_line(policy, family, flights) for (family, policy), flights in ranked]
+
+    def rank(item: tuple[tuple[str, str], list[Row]]) -> tuple[str, str, float, str]:
+        (family, policy), flights = item
+        return family, _levels(flights), -_mean(flights, "success"), policy
+
+    lines = [_line(policy, family, flights) for (family, policy), flights in sorted(boards.items(), key=rank)]
     return "\n".join((*HEAD, *lines))
+
+
+def _levels(rows: Sequence[Row]) -> str:
+    return " ".join(str(level) for level in sorted({row["level"] for row in rows}))
 
 
 def _line(policy: str, family: str, rows: Sequence[Row]) -> str:
     missions = {(row["level"], row["seed"]) for row in rows}
     rates = (f"{_mean(rows, key):.2f} {_interval(rows, key)}" for key in ("success", "return"))
     means = (f"{_mean(rows, key):.1f}" for key in ("turns", "gas_g"))
-    cells = (f"`{policy}`", f"`{family}`", str(len(missions)), str(len(rows)), *rates, *means)
+    cells = (f"`{policy}`", f"`{family}`", _levels(rows), str(len(missions)), str(len(rows)), *rates, *means)
     return f"| {' | '.join(cells)} |"
 
 
@@ -207,9 +217,13 @@ def _interval(rows: Sequence[Row], key: str) -> str:
 
 
 def read(folder: Path) -> list[Row]:
-    """The rows of every policy in a folder."""
-    files = sorted(folder.glob("*.jsonl"))
-    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+    """The rows of every policy in a folder that were flown in this environment, as its hash says.
+
+    A last line that a crash cut short is left out.
+    """
+    lines = (line for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines(True))
+    rows = (json.loads(line) for line in lines if line.endswith("\n"))
+    return [row for row in rows if row["environment_hash"] == environment_hash()]
 
 
 def main() -> int:

@@ -1,9 +1,9 @@
 """GRPO on a real model for some dozens of steps, and what each of them cost.
 
-    make gpu-spike ARGS='train alone'                  one run, into outputs/gpu_spike/alone
-    make gpu-spike ARGS='train beside --at-once 4'     four at once, into beside-0 to beside-3
-    make gpu-spike ARGS=report                         all runs, into plots/data/gpu_spike.json
-    make gpu-spike ARGS=curve                          plots/reward_curve.png from the published figures
+    make gpu-spike ARGS='train alone --server-python .venv/bin/python'     one run
+    make gpu-spike ARGS='train beside --at-once 4 --server-python ...'     four at once, beside-0 to beside-3
+    make gpu-spike ARGS=report      all runs of outputs/gpu_spike, into plots/data/gpu_spike.json
+    make gpu-spike ARGS=curve       plots/reward_curve.png from the published figures
 
 A run that was interrupted goes on from its last checkpoint.
 """
@@ -145,15 +145,19 @@ def figure(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> dict[
 
 
 def side_by_side(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """How much more several runs at once get done than one alone, by the number at once."""
-    paces: dict[int, list[float]] = {}
-    for run in runs.values():
-        paces.setdefault(run["at_once"], []).append(run["step_time"])
-    medians = {at_once: statistics.median(seconds) for at_once, seconds in paces.items()}
-    alone = medians.get(1)
+    """How much more runs at once get done than one alone; a run that died early counts for nothing."""
+    paces: dict[str, list[float]] = {}
+    for name, run in runs.items():
+        together = name.rsplit("-", 1)[0] if run["at_once"] > 1 else name
+        paces.setdefault(together, []).append(run["step_time"])
+    alone = [run["step_time"] for run in runs.values() if run["at_once"] == 1]
     return {
-        str(at_once): {"step_time": seconds, "throughput_ratio": alone and at_once * alone / seconds}
-        for at_once, seconds in sorted(medians.items())
+        name: {
+            "runs": len(seconds),
+            "step_time": statistics.median(seconds),
+            "throughput_ratio": sum(alone[0] / each for each in seconds) if alone else None,
+        }
+        for name, seconds in paces.items()
     }
 
 

@@ -5,7 +5,7 @@
 - Likelihood: of sampled replies, as the sampler drew them (padded batches, cached decode steps, maybe fused
   kernels) against one pass over the unpadded episode in training mode. GRPO takes them to be the same.
 - Gradient: of the trainer's loss on a padded batch against the plain policy gradient, episode by episode
-  without padding. It shows that masks, padding, accumulation and kernels leave only the sampled tokens.
+  without padding. It shows that masks, padding and kernels leave only the sampled tokens.
 
 Writes `plots/data/on_policy.json`.
 """
@@ -27,8 +27,9 @@ from orbital_ops_env.training.pool import EnvPool
 from orbital_ops_env.training.server import local_server, wait_until_healthy
 from orbital_ops_env.training.slots import RUNGS, evaluation
 
-EPISODES: Final = 16
-"""[-] one micro-batch."""
+EPISODES: Final = 20
+"""[-] one micro-batch: each family at each level."""
+GROUP_SIZE: Final = 4
 
 
 def contexts(talks: Sequence[Conversation]) -> list[list[int]]:
@@ -59,7 +60,8 @@ def run(chosen: argparse.Namespace, url: str) -> None:
         backend=chosen.backend,
         model=chosen.model,
         output=str(chosen.output),
-        groups=EPISODES // TrainingConfig.group_size,
+        groups=EPISODES // GROUP_SIZE,
+        group_size=GROUP_SIZE,
         micro_batch=EPISODES,
     )
     model = load(config)

@@ -112,7 +112,8 @@ def misspelt(rng: np.random.Generator, reply: str) -> str:
     word = words[int(rng.integers(len(words)))]
     at = int(rng.integers(word.start(), word.end() - 1))
     one, other = reply[at], reply[at + 1]
-    edited = rng.choice([other, one + one + other, other + one])
+    edits = [other, one + one + other, other + one]
+    edited = rng.choice([each for each in edits if each != one + other])
     return reply[:at] + str(edited) + reply[at + 2 :]
 
 

@@ -105,6 +105,6 @@ def sampled_against_trained(net: Any, sampler: Sampler, contexts: list[list[int]
 
 
 def _gradient(net: Any) -> torch.Tensor:
-    parts = [p.grad.float().flatten().cpu() for p in net.parameters() if p.grad is not None]
+    parts = [p.grad.double().flatten().cpu() for p in net.parameters() if p.grad is not None]
     net.zero_grad(set_to_none=True)
     return torch.cat(parts)

@@ -7,16 +7,18 @@ set -uo pipefail
 : "${GIT_COMMIT:?the commit that was carried over}" "${DEMONSTRATIONS:?a file of training.demonstrations}"
 export STASH=${STASH:-/tmp/stash}
 rm -rf "$STASH/repo" && cp -r "$PWD" "$STASH/repo" && cp "$DEMONSTRATIONS" "$STASH/demonstrations.jsonl"
-cd "$STASH/repo" && . studies/gpu/env.sh
-results=$STASH/results && mkdir -p "$results"
-rm -f plots/data/{gate,on_policy,gpu_spike}.json plots/*.png # so that only new ones come back
+cd "$STASH/repo" || exit 1
+. studies/gpu/env.sh
+results=$STASH/results && rm -rf "$results" && mkdir -p "$results"
+rm -f plots/data/{gate,on_policy,gpu_spike}.json plots/reward_curve.png # so that only new ones come back
+pkill -f orbital_ops_env.server.app # of an earlier run
 url=http://127.0.0.1:8000
 
 study() { # NAME ARGS...: one study with its log; its figures are kept whatever comes of it
     local name=$1 && shift
     python3 -m "orbital_ops_env.studies.$name" "$@" >> "$results/$name.log" 2>&1
     echo "$SECONDS s: $name ${*:1:2} ended with $?" >> "$results/status"
-    cp plots/data/*.json plots/*.png "$results/"
+    cp plots/data/{gate,on_policy,gpu_spike}.json plots/reward_curve.png "$results/" 2> /dev/null
 }
 
 MAX_CONCURRENT_ENVS=1024 PORT=8000 setsid nohup python3 -m orbital_ops_env.server.app > "$results/server.log" 2>&1 &

@@ -94,6 +94,18 @@ def test_a_fault_that_cannot_be_is_refused(wrong: dict[str, object]) -> None:
         MissionSpec.model_validate(generate("retarget-v0", 0, 1).model_dump() | {"faults": [wrong]})
 
 
+@pytest.mark.parametrize(("onset_s", "unit"), [(10.0, 13), (10.0, 0), (-1.0, 3), (0.5, 3)])
+def test_a_fault_that_cannot_be_is_refused_as_an_object_too(onset_s: float, unit: int) -> None:
+    with pytest.raises(ValidationError):
+        StuckOpen(onset_s, unit)
+
+
+def test_the_same_fault_twice_is_refused() -> None:
+    twice = {"faults": [TrackerOutage(10.0), TrackerOutage(20.0)]}
+    with pytest.raises(ValidationError, match="the same fault twice"):
+        MissionSpec.model_validate(generate("retarget-v0", 0, 1).model_dump() | twice)
+
+
 @pytest.mark.parametrize(
     ("kind", "unit", "wait_s", "right"),
     [

@@ -196,6 +196,24 @@ def test_a_stuck_open_thruster_ends_the_command_and_fires_until_its_branch_is_cl
     assert gas_g(plant.execute(Coast(duration_s=60.0))) == pytest.approx(0.0, abs=1e-6)
 
 
+def test_a_second_stuck_open_thruster_ends_a_command_too(still: Callable[..., Plant]) -> None:
+    plant = still(StuckOpen(10.0, 1), StuckOpen(20.0, 3))
+    ended = [plant.execute(Coast(duration_s=60.0)) for _ in range(3)]
+    assert [(s.reason, s.detail, s.t) for s in ended] == [
+        ("limit", "valve_current", 11.0),
+        ("limit", "valve_current", 21.0),
+        ("duration", "", 81.0),
+    ]
+
+
+def test_a_valve_that_sticks_open_while_it_is_commanded_shows_once_the_command_is_over(
+    still: Callable[..., Plant],
+) -> None:
+    plant = still(StuckOpen(2.0, 1))
+    pulse = plant.execute(fire(1, 5.0))
+    assert (pulse.reason, pulse.detail, pulse.t) == ("limit", "valve_current", 6.0)
+
+
 def test_the_counted_propellant_knows_nothing_of_a_stuck_open_valve(still: Callable[..., Plant]) -> None:
     plant = still(StuckOpen(10.0, 3))
     first = plant.execute(Coast(duration_s=30.0))

@@ -20,6 +20,7 @@ from orbital_ops_env.studies.evaluate import (
     flown,
     jobs,
     leaderboard,
+    read,
     resolve,
 )
 
@@ -72,23 +73,42 @@ def test_the_leaderboard_ranks_by_success_within_a_family_and_counts_missions() 
     rows = [row("good", seed, success=True) for seed in range(10)]
     rows += [row("half", seed, success=seed < 5) for seed in range(10) for _ in range(2)]
     rows += [row("half", seed, success=False, family="detumble-v0") for seed in range(4)]
-    first, second, third = leaderboard(rows).splitlines()[2:]
-    assert first == "| `half` | `detumble-v0` | 4 | 4 | 0.00 [0.00, 0.00] | 0.00 [0.00, 0.00] | 4.0 | 1.5 |"
-    assert (
-        second == "| `good` | `retarget-v0` | 10 | 10 | 1.00 [1.00, 1.00] | 1.00 [1.00, 1.00] | 4.0 | 1.5 |"
-    )
-    assert third.startswith("| `half` | `retarget-v0` | 10 | 20 | 0.50 [0.20, 0.80] |")
+    rows += [row("upper", seed, success=True, level=level) for seed in range(2) for level in (4, 9)]
+    nothing, all_ = "0.00 [0.00, 0.00]", "1.00 [1.00, 1.00]"
+    first, second, third, last = leaderboard(rows).splitlines()[2:]
+    assert first == f"| `half` | `detumble-v0` | 0 | 4 | 4 | {nothing} | {nothing} | 4.0 | 1.5 |"
+    assert second == f"| `good` | `retarget-v0` | 0 | 10 | 10 | {all_} | {all_} | 4.0 | 1.5 |"
+    assert third.startswith("| `half` | `retarget-v0` | 0 | 10 | 20 | 0.50 [0.20, 0.80] |")
+    assert last.startswith("| `upper` | `retarget-v0` | 4 9 | 4 | 4 |")
 
 
-def test_the_environment_hash_is_of_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = environment_hash()
+def test_the_environment_hash_is_of_names_and_contents_of_the_sources(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("orbital_ops_env.studies.figures.ROOT", tmp_path)
+    monkeypatch.setattr("orbital_ops_env.studies.evaluate.HELD", ("one.py", "folder"))
+
+    def hashed(**sources: str) -> str:
+        (tmp_path / "folder").mkdir(exist_ok=True)
+        for name, text in sources.items():
+            (tmp_path / name.replace("__", "/")).with_suffix(".py").write_text(text)
+        environment_hash.cache_clear()
+        return environment_hash()
+
+    before = hashed(one="1", folder__two="2")
     assert len(before) == 64
+    assert hashed(one="1") == before
+    assert hashed(one="0") != before
+    assert hashed(one="1", folder__two="0") != before
+    assert hashed(folder__two="2", folder__three="") != before
     environment_hash.cache_clear()
-    assert environment_hash() == before
-    monkeypatch.setattr("orbital_ops_env.studies.evaluate.HELD", ("commands.py", "sim"))
-    environment_hash.cache_clear()
-    assert environment_hash() != before
-    environment_hash.cache_clear()
+
+
+def test_a_row_cut_short_or_of_another_environment_is_left_out(tmp_path: Path) -> None:
+    mine, other = ({"environment_hash": each} for each in (environment_hash(), "another"))
+    text = "".join(json.dumps(each) + "\n" for each in (mine, other))
+    (tmp_path / "rules.jsonl").write_text(text + json.dumps(mine)[:-5])
+    assert read(tmp_path) == [mine]
 
 
 def test_the_command_writes_rows_and_the_leaderboard(tmp_path: Path) -> None:
@@ -98,7 +118,7 @@ def test_the_command_writes_rows_and_the_leaderboard(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (tmp_path / "idle.jsonl").read_text().splitlines()]
     assert [each["seed"] for each in rows] == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2]
     board = (tmp_path / "leaderboard.md").read_text()
-    assert "| `idle` | `retarget-v0` | 3 | 3 | 0.00 [0.00, 0.00] |" in board
+    assert "| `idle` | `retarget-v0` | 0 | 3 | 3 | 0.00 [0.00, 0.00] |" in board
     assert board in done.stdout
     wrong = subprocess.run([*command[:-1], "nobody"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2

@@ -40,7 +40,7 @@ def test_runs_at_once_are_compared_with_one_alone() -> None:
     )
     found = side_by_side({"alone": alone, "beside-0": slow, "beside-1": slower})
     assert found == {
-        "1": {"step_time": 20.0, "throughput_ratio": 1.0},
-        "4": {"step_time": 40.0, "throughput_ratio": 2.0},
+        "alone": {"runs": 1, "step_time": 20.0, "throughput_ratio": 1.0},
+        "beside": {"runs": 2, "step_time": 40.0, "throughput_ratio": pytest.approx(20 / 30 + 20 / 50)},
     }
-    assert side_by_side({"beside-0": slow})["4"]["throughput_ratio"] is None
+    assert side_by_side({"beside-0": slow})["beside"]["throughput_ratio"] is None

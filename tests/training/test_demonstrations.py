@@ -26,6 +26,7 @@ def test_a_garbled_reply_is_never_a_command(seed: int, reply: str) -> None:
 def test_a_misspelt_reply_is_a_letter_off(seed: int, reply: str) -> None:
     found = misspelt(np.random.default_rng(seed), reply)
     more, less = Counter(found) - Counter(reply), Counter(reply) - Counter(found)
+    assert found != reply
     assert (more + less).total() <= 1
     assert found.startswith('{"')
     assert found.endswith("}")
