@@ -35,7 +35,7 @@ from orbital_ops_env.training.config import TrainingConfig
 from orbital_ops_env.training.pool import EnvPool
 from orbital_ops_env.training.slots import slot
 
-NOISY_EPISODES: Final = 0.15
+NOISY_EPISODES: Final = 0.18
 """[-] share of the episodes in which replies are disturbed; more of them are lost, a tenth of those kept."""
 NOISY_REPLIES: Final = 0.4
 """[-] share of the replies of such an episode that are disturbed."""
