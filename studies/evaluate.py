@@ -16,7 +16,7 @@ import json
 import multiprocessing
 import pkgutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -166,7 +166,7 @@ def _row(
     }
 
 
-def evaluate(todo: Sequence[Job], path: Path) -> Iterator[Row]:
+def evaluate(todo: Sequence[Job], path: Path) -> None:
     """Fly jobs on all cores, with a progress bar; each row goes into a file as it comes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     spawn = multiprocessing.get_context("spawn")
@@ -175,7 +175,6 @@ def evaluate(todo: Sequence[Job], path: Path) -> Iterator[Row]:
         for row in track(rows, todo[0].policy, total=len(todo)):
             file.write(json.dumps(row) + "\n")
             file.flush()
-            yield row
 
 
 def leaderboard(rows: Iterable[Row]) -> str:
@@ -246,8 +245,7 @@ def main() -> int:
     path = chosen.output / f"{chosen.policy.replace(':', '.')}.jsonl"
     with local_server() if chosen.wire else nullcontext() as url:
         todo = jobs(chosen.policy, chosen.families, chosen.levels, chosen.missions, chosen.episodes, url)
-        for _ in evaluate(todo, path):
-            pass
+        evaluate(todo, path)
     board = leaderboard(read(chosen.output))
     (chosen.output / LEADERBOARD).write_text(board + "\n")
     print(f"{board}\n\n{path}\n{chosen.output / LEADERBOARD}")

@@ -23,7 +23,7 @@ from orbital_ops_env.training.evaluation import fly
 from orbital_ops_env.training.pool import EnvPool
 from orbital_ops_env.training.results import Gate, gate, groups, summary
 from orbital_ops_env.training.rollout import Rollout
-from orbital_ops_env.training.server import local_server, wait_until_healthy
+from orbital_ops_env.training.server import server
 from orbital_ops_env.training.slots import RUNGS, evaluation
 
 GROUPS: Final = 64
@@ -151,19 +151,16 @@ def run(chosen: argparse.Namespace, url: str) -> None:
         }
         first = evaluation(config.families[0], (0,), 1)[0]["seed"]
         seeds = f"missions and episodes from {first} on, {chosen.groups} a rung; training {config.seed}"
+        command = f"make gate ARGS='--groups {chosen.groups} --rungs {' '.join(chosen.rungs)}'"
         for found in measure(chosen, pool, model, chat, config):
-            print(f"written to {figures.write('gate.json', 'make gate', seeds, found | run_facts)}")
+            print(f"written to {figures.write('gate.json', command, seeds, found | run_facts)}")
 
 
 def main() -> int:
     """Run the gate; the exit status says only whether it could be measured."""
     chosen = options()
-    if chosen.url:
-        wait_until_healthy(chosen.url)
-        run(chosen, chosen.url)
-    else:
-        with local_server(chosen.server_python, MAX_CONCURRENT_ENVS=str(2 * SESSIONS)) as url:
-            run(chosen, url)
+    with server(chosen.url, chosen.server_python, MAX_CONCURRENT_ENVS=str(2 * SESSIONS)) as url:
+        run(chosen, url)
     return 0
 
 

@@ -23,7 +23,7 @@ from orbital_ops_env.studies import figures
 from orbital_ops_env.training.backends import gpu, load, prepare
 from orbital_ops_env.training.config import TrainingConfig
 from orbital_ops_env.training.pool import EnvPool
-from orbital_ops_env.training.server import local_server, wait_until_healthy
+from orbital_ops_env.training.server import server
 
 OUTPUT: Final = Path("outputs/gpu_spike")
 CURVE: Final = figures.ROOT / "plots" / "reward_curve.png"
@@ -201,11 +201,8 @@ def main() -> int:
         print(f"written to {curve()}")
         return 0
     configs = configurations(chosen)
-    if chosen.url:
-        wait_until_healthy(chosen.url)
-        return train_all(configs, chosen.url, chosen.until)
     sessions = str(2 * sum(config.episodes for config in configs))
-    with local_server(chosen.server_python, MAX_CONCURRENT_ENVS=sessions) as url:
+    with server(chosen.url, chosen.server_python, MAX_CONCURRENT_ENVS=sessions) as url:
         return train_all(configs, url, chosen.until)
 
 

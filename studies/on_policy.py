@@ -24,7 +24,7 @@ from orbital_ops_env.training.chat import Chat, Conversation
 from orbital_ops_env.training.config import TrainingConfig
 from orbital_ops_env.training.evaluation import fly
 from orbital_ops_env.training.pool import EnvPool
-from orbital_ops_env.training.server import local_server, wait_until_healthy
+from orbital_ops_env.training.server import server
 from orbital_ops_env.training.slots import RUNGS, evaluation
 
 EPISODES: Final = 20
@@ -99,12 +99,8 @@ def main() -> int:
     parser.add_argument("--url", help="a server that runs already, instead of one of its own")
     parser.add_argument("--output", type=Path, default=Path("outputs/on_policy"))
     chosen = parser.parse_args()
-    if chosen.url:
-        wait_until_healthy(chosen.url)
-        run(chosen, chosen.url)
-    else:
-        with local_server(chosen.server_python) as url:
-            run(chosen, url)
+    with server(chosen.url, chosen.server_python) as url:
+        run(chosen, url)
     return 0
 
 

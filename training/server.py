@@ -59,6 +59,17 @@ def local_server(python: str = sys.executable, **environment: str) -> Generator[
             process.wait()
 
 
+@contextmanager
+def server(url: str | None, python: str, **environment: str) -> Generator[str]:
+    """The server at an address, once it answers; without an address, one of its own as `local_server`'s."""
+    if url:
+        wait_until_healthy(url)
+        yield url
+    else:
+        with local_server(python, **environment) as own:
+            yield own
+
+
 def server_environment(folder: Path, source: str) -> str:
     """Make an environment for a server, beside that of the trainer, which wants other versions.
 

@@ -79,3 +79,8 @@ def test_the_plotting_backend_of_a_notebook_stays_with_the_notebook(monkeypatch:
         pytest.fail("it started")
     assert "PORT" in given
     assert "MPLBACKEND" not in given
+
+
+def test_a_server_that_runs_already_is_used_and_nothing_is_started(url: str) -> None:
+    with server.server(url, "no-such-interpreter") as found:
+        assert found == url
