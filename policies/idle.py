@@ -7,6 +7,8 @@ from orbital_ops_env.commands import AnyCommand, Coast
 class Idle:
     """Coasts for as long as a command allows."""
 
+    rationale = ""
+
     def begin(self, seed: int) -> None:
         """Nothing to forget."""
 

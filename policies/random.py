@@ -12,6 +12,8 @@ from orbital_ops_env.commands import AnyCommand
 class Random:
     """Uniform over commands, then over the menu of each argument; targets from the brief."""
 
+    rationale = ""
+
     def begin(self, seed: int) -> None:
         """Draw from this seed."""
         self._rng = np.random.default_rng(seed)

@@ -37,6 +37,8 @@ class Leg:
 class Reference:
     """Plans, then follows the procedure."""
 
+    rationale = ""
+
     def __init__(self) -> None:
         self._procedure = Procedure(self._slew_rate)
 

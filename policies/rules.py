@@ -11,6 +11,8 @@ SLEW_DEG_S = 1.0
 class Rules:
     """Follows the book."""
 
+    rationale = ""
+
     def __init__(self) -> None:
         self._procedure = Procedure(lambda view: SLEW_DEG_S)
         self._contingency = False

@@ -11,6 +11,8 @@ class Script:
         commands: The script.
     """
 
+    rationale = ""
+
     def __init__(self, commands: tuple[AnyCommand, ...]) -> None:
         self._commands = commands
         self._next = 0

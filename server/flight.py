@@ -18,6 +18,8 @@ class Flight:
     spec: MissionSpec
     episode_seed: int
     commands: tuple[AnyCommand, ...]
+    rationales: tuple[str, ...]
+    """Why the policy sent each command."""
     views: tuple[PolicyView, ...]
     """What the policy saw: one at reset and one after each command."""
     rewards: tuple[float, ...]
@@ -41,11 +43,13 @@ def fly(spec: MissionSpec, policy: Policy, episode_seed: int) -> Flight:
     episode = Episode(spec, episode_seed)
     views = [view(episode.observation)]
     commands: list[AnyCommand] = []
+    rationales: list[str] = []
     rewards: list[float] = []
     snapshots = [episode.snapshot]
     policy.begin(spec.seed)
     while episode.outcome == "ongoing":
         commands.append(policy.act(views[-1]))
+        rationales.append(policy.rationale)
         observation = episode.step(commands[-1])
         views.append(view(observation, views[-1]))
         rewards.append(float(observation.reward or 0.0))
@@ -54,6 +58,7 @@ def fly(spec: MissionSpec, policy: Policy, episode_seed: int) -> Flight:
         spec=spec,
         episode_seed=episode_seed,
         commands=tuple(commands),
+        rationales=tuple(rationales),
         views=tuple(views),
         rewards=tuple(rewards),
         snapshots=tuple(snapshots),

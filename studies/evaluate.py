@@ -120,11 +120,19 @@ def flown(job: Job) -> Row:
 def _in_process(job: Job) -> Row:
     spec = generate(job.family, job.level, job.seed)
     flight = fly(spec, resolve(job.policy), job.episode_seed)
-    return _row(job, spec.content_hash, flight.commands, flight.views, flight.outcome, flight.components)
+    return _row(
+        job,
+        spec.content_hash,
+        flight.commands,
+        flight.rationales,
+        flight.views,
+        flight.outcome,
+        flight.components,
+    )
 
 
 def _over_the_wire(job: Job, url: str) -> Row:
-    policy, commands = resolve(job.policy), list[AnyCommand]()
+    policy, commands, rationales = resolve(job.policy), list[AnyCommand](), list[str]()
     policy.begin(job.seed)
     mission = {"family": job.family, "level": job.level, "seed": job.seed}
     with cast(Any, OrbitalOpsEnv(url).sync()) as env:  # pyright: ignore
@@ -132,16 +140,18 @@ def _over_the_wire(job: Job, url: str) -> Row:
         views = [view(told)]
         while not told.done:
             commands.append(policy.act(views[-1]))
+            rationales.append(policy.rationale)
             told = env.step(OrbitalOpsAction(command=commands[-1])).observation
             views.append(view(told, views[-1]))
         spec_hash = str(env.state().spec_hash)
-    return _row(job, spec_hash, commands, views, told.outcome, told.components)
+    return _row(job, spec_hash, commands, rationales, views, told.outcome, told.components)
 
 
 def _row(
     job: Job,
     spec_hash: str,
     commands: Iterable[AnyCommand],
+    rationales: Iterable[str],
     views: Sequence[PolicyView],
     outcome: str,
     components: dict[str, float],
@@ -163,6 +173,7 @@ def _row(
         "turns": len(sent),
         "gas_g": round(before - after, 2),
         "commands": sent,
+        "rationales": list(rationales),
     }
 
 
