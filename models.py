@@ -46,12 +46,14 @@ class DirectiveBrief(_Wire):
 class RuleBrief(_Wire):
     """One standing flight rule."""
 
-    kind: Literal["sun_keep_out", "reserve", "rate_cap"]
+    kind: Literal["sun_keep_out", "reserve", "rate_cap", "quiet"]
     hard: bool
     """A hard rule fails the mission, a soft one costs safety."""
     limit: float
-    """deg for `sun_keep_out`, g for `reserve`, deg/s for `rate_cap`."""
+    """deg for `sun_keep_out`, g for `reserve`, deg/s for `rate_cap`, 0 for `quiet`: nothing may fire."""
     from_s: float = 0.0
+    until_s: float | None = None
+    """End of a `quiet` window; None for a rule that lasts."""
 
 
 class Brief(_Wire):

@@ -54,8 +54,10 @@ _RULES: Final = {
     "sun_keep_out": "payload to Sun over {limit}",
     "reserve": "gas over {limit}",
     "rate_cap": "rate under {limit} from {from_s}",
+    "quiet": "no firing in {from_s}-{until_s}",
 }
 _RULE = re.compile(r"(HARD|SOFT) (payload to Sun over|gas over|rate under) (\S+)(?: from (\d+))?")
+_QUIET = re.compile(r"(HARD|SOFT) no firing in (\d+)-(\d+)")
 _RULE_KINDS: Final = {
     "payload to Sun over": "sun_keep_out",
     "gas over": "reserve",
@@ -131,7 +133,13 @@ def _round_brief(brief: Brief) -> Brief:
         for directive in brief.directives
     )
     rules = tuple(
-        rule.model_copy(update={"limit": _rounded(rule.limit, 2), "from_s": _rounded(rule.from_s, 0)})
+        rule.model_copy(
+            update={
+                "limit": _rounded(rule.limit, 2),
+                "from_s": _rounded(rule.from_s, 0),
+                "until_s": _rounded(rule.until_s, 0),
+            }
+        )
         for rule in brief.rules
     )
     rounded = {
@@ -160,7 +168,8 @@ def _directive(directive: DirectiveBrief) -> str:
 
 
 def _rule(rule: RuleBrief) -> str:
-    return _RULES[rule.kind].format(limit=f"{rule.limit:g}", from_s=f"{rule.from_s:.0f}")
+    until = "" if rule.until_s is None else f"{rule.until_s:.0f}"
+    return _RULES[rule.kind].format(limit=f"{rule.limit:g}", from_s=f"{rule.from_s:.0f}", until_s=until)
 
 
 def _parse_brief(lines: list[str]) -> Brief:
@@ -195,6 +204,11 @@ def _parse_directive(line: str) -> DirectiveBrief:
 
 
 def _parse_rule(line: str) -> RuleBrief:
+    if quiet := _QUIET.fullmatch(line):
+        weight, opens, closes = quiet.groups()
+        return RuleBrief(
+            kind="quiet", hard=weight == "HARD", limit=0.0, from_s=float(opens), until_s=float(closes)
+        )
     weight, words, limit, since = _matched(_RULE, line).groups()
     return RuleBrief(
         kind=_RULE_KINDS[words],  # type: ignore[arg-type]

@@ -30,6 +30,12 @@ from orbital_ops_env.sim.state import (
 Outcome = Literal["ongoing", "succeeded", "failed", "timed_out", "out_of_turns", "ended"]
 
 
+FIRED_KG = 1e-9
+"""[kg] of gas in a second that tell of a thruster; the shortest pulse takes 4e-6 kg."""
+QUIET_GRACE_S = 1.0
+"""[s] into a quiet window in which a control period begun before it may end."""
+
+
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -133,7 +139,23 @@ class RateCap(_Frozen):
         return fast & (track.t >= self.from_s)
 
 
-FlightRule = Annotated[SunKeepOut | Reserve | RateCap, Field(discriminator="kind")]
+class QuietWindow(_Frozen):
+    """Hard: no thruster fires in a window, commanded or not."""
+
+    kind: Literal["quiet"] = "quiet"
+    hard: Literal[True] = True
+    opens_s: float
+    """[s] mission time from which nothing may fire."""
+    closes_s: float
+    """[s] mission time until which."""
+
+    def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
+        """(n,) rows at which the rule is broken."""
+        fired = np.diff(track.propellant_kg, prepend=track.propellant_kg[0]) < -FIRED_KG
+        return fired & (track.t > self.opens_s + QUIET_GRACE_S) & (track.t <= self.closes_s)
+
+
+FlightRule = Annotated[SunKeepOut | Reserve | RateCap | QuietWindow, Field(discriminator="kind")]
 
 
 @dataclass(frozen=True)
@@ -324,8 +346,9 @@ class MissionSpec(_Frozen):
         return "out_of_turns" if turns_used >= self.turns else "ongoing"
 
     def edges(self, progress: Progress) -> tuple[float, ...]:
-        """[s] mission times at which a command must end: the current directive's window, the clock."""
+        """[s] mission times at which a command must end: the current window, quiet windows, the clock."""
+        quiet = [t for r in self.rules if isinstance(r, QuietWindow) for t in (r.opens_s, r.closes_s)]
         if progress.done == len(self.directives):
-            return (self.clock_s,)
+            return (*quiet, self.clock_s)
         directive = self.directives[progress.done]
-        return (directive.opens_s, directive.closes_s, self.clock_s)
+        return (directive.opens_s, directive.closes_s, *quiet, self.clock_s)

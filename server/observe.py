@@ -10,9 +10,11 @@ import numpy as np
 
 from orbital_ops_env.commands import AnyCommand, Check
 from orbital_ops_env.missions.mission import (
+    FlightRule,
     MissionSpec,
     Point,
     Progress,
+    QuietWindow,
     RateCap,
     ReduceRate,
     Reserve,
@@ -163,7 +165,7 @@ def _directive_brief(directive: ReduceRate | Point) -> DirectiveBrief:
     )
 
 
-def _rule_brief(rule: SunKeepOut | Reserve | RateCap) -> RuleBrief:
+def _rule_brief(rule: FlightRule) -> RuleBrief:
     match rule:
         case SunKeepOut():
             return RuleBrief(kind=rule.kind, hard=rule.hard, limit=math.degrees(rule.angle_rad))
@@ -172,3 +174,7 @@ def _rule_brief(rule: SunKeepOut | Reserve | RateCap) -> RuleBrief:
         case RateCap():
             limit = math.degrees(rule.rate_rad_s)
             return RuleBrief(kind=rule.kind, hard=rule.hard, limit=limit, from_s=rule.from_s)
+        case QuietWindow():
+            return RuleBrief(
+                kind=rule.kind, hard=rule.hard, limit=0.0, from_s=rule.opens_s, until_s=rule.closes_s
+            )
