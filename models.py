@@ -13,6 +13,7 @@ from orbital_ops_env.commands import AnyCommand
 
 EndReason = Literal["start", "completed", "window_edge", "limit", "alarm", "duration", "refused"]
 Outcome = Literal["ongoing", "succeeded", "failed", "timed_out", "out_of_turns", "ended"]
+SurplusAxis = Literal["", "+x", "-x", "+y", "-y", "+z", "-z"]
 Seed = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
 
 
@@ -97,9 +98,11 @@ class Telemetry(_Wire):
     gyro_tracker_deg_s: float | None
     """Gyro rate less star tracker rate, magnitudes; None while the tracker is not valid."""
     surplus_deg_s: float
-    """Rate change beyond what the fired valves explain, since the command began."""
-    sun_deg: float | None
-    """Payload to Sun by the Sun sensors; None in the dark."""
+    """Rate change beyond what the fired valves explain, since the command began; magnitude."""
+    surplus_axis: SurplusAxis
+    """Body axis of most of it; empty while it is small."""
+    sun_residual_deg: float | None
+    """Sun sensors against the attitude estimate; None in the dark."""
     battery_pct: float
     panel_w: float
     on_time_s: float

@@ -18,6 +18,9 @@ from orbital_ops_env.models import (
     Telemetry,
 )
 
+NO_VALUE: Final = "-"
+"""Stands for a channel without a value."""
+
 NUMBERS: Final[dict[str, tuple[str, int]]] = {
     "turn": ("turn_deg", 0),
     "err": ("error_deg", 1),
@@ -28,13 +31,14 @@ NUMBERS: Final[dict[str, tuple[str, int]]] = {
     "inn": ("innovation_deg", 2),
     "dgyro": ("gyro_tracker_deg_s", 2),
     "dw": ("surplus_deg_s", 2),
-    "sun": ("sun_deg", 0),
+    "dsun": ("sun_residual_deg", 0),
     "bat": ("battery_pct", 0),
     "panel": ("panel_w", 0),
     "on": ("on_time_s", 1),
 }
 """Text key to (`Telemetry` field, decimals)."""
 WORDS: Final[dict[str, tuple[str, dict[Any, str]]]] = {
+    "ax": ("surplus_axis", {"": NO_VALUE} | {axis: axis for axis in ("+x", "-x", "+y", "-y", "+z", "-z")}),
     "st": ("tracker_valid", {True: "ok", False: "blind"}),
     "branch": ("branch", {"A": "A", "B": "B"}),
     "src": ("source", {"star_tracker": "st", "sun_sensors": "sun", "gyro": "gyro"}),
@@ -43,8 +47,6 @@ WORDS: Final[dict[str, tuple[str, dict[Any, str]]]] = {
 CHECK_DECIMALS: Final = 3
 DETAIL_CHARACTERS: Final = 60
 """A longer detail is cut at a word."""
-NO_VALUE: Final = "-"
-"""Stands for a channel without a value."""
 
 _HEAD = re.compile(r"t=(\d+) left=(-?\d+) D(\d+) (\w+)(?: \((.*)\))?$")
 _MISSION = re.compile(r"MISSION (\S+) level (\d+): (\d+) turns, clock (\d+), gas (\S+)")

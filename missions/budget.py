@@ -35,6 +35,8 @@ SLEW_TIME_SD_S: Final = 12.0
 """[s] 1 sigma about it."""
 HOLD_G_S: Final = 0.054 / 60
 """[g/s] a hold at a deadband of 1 deg, settling included."""
+HOLD_GAS_G_S: Final = {0.2: 0.95e-3, 0.5: 0.8e-3, 1.0: 0.65e-3, 3.0: 0.45e-3}
+"""[g/s] a long hold by deadband [deg]."""
 DETUMBLE_RATIO: Final = 1.02
 """[-] gas of a detumble over the ideal impulse."""
 DETUMBLE_SD: Final = 0.03

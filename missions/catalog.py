@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from orbital_ops_env.commands import did_you_mean
-from orbital_ops_env.missions import detumble, retarget
+from orbital_ops_env.missions import coast, detumble, hold, recovery, retarget
 from orbital_ops_env.missions.mission import MissionSpec
 
 Generate = Callable[[int, np.random.Generator, int], MissionSpec]
@@ -14,6 +14,9 @@ Generate = Callable[[int, np.random.Generator, int], MissionSpec]
 FAMILIES: Final[dict[str, Generate]] = {
     detumble.FAMILY: detumble.generate,
     retarget.FAMILY: retarget.generate,
+    coast.FAMILY: coast.generate,
+    hold.FAMILY: hold.generate,
+    recovery.FAMILY: recovery.generate,
 }
 LEVELS: Final = range(10)
 

@@ -3,11 +3,13 @@
 Description: After separation the craft tumbles, its star tracker blind and its attitude known to a few
     degrees only. The gas that the tumble takes is fixed by its momentum; what is left decides how fast the
     turns may be, and the windows decide how slow.
-Commands: `detumble`, `slew`, `hold`.
-Telemetry: body rate, star tracker validity and innovation, turn to the current target, propellant.
+Commands: `detumble`, `slew`, `hold`; from level 3 what a fault asks for.
+Telemetry: body rate, star tracker validity and innovation, turn to the current target, propellant; residuals.
 Directives: rate under a limit; then point at the Sun (levels 0, 1) or at named targets, within a tolerance
     for a dwell time inside a window.
 Flight rules: propellant reserve (hard), rate cap after the detumble from level 3 (soft).
+Faults: from level 3 on 40 % of the missions carry one of gyro bias, thruster stuck closed, thruster stuck
+    open; it begins during the detumble.
 Start: tumbling at 1 to 10 deg/s by level, random attitude.
 End: the last directive done; a window missed; a hard rule broken; the clock; the turn limit.
 Version history: v0, not frozen yet.
@@ -19,6 +21,13 @@ from typing import Final
 
 import numpy as np
 
+from orbital_ops_env.missions.anomaly import (
+    FAULT_LEVEL,
+    FAULT_SPARE_G,
+    FAULT_SPARE_S,
+    draw_fault,
+    share_at,
+)
 from orbital_ops_env.missions.budget import (
     DETUMBLE_SD,
     HOLD_G_S,
@@ -66,8 +75,8 @@ LEVELS: Final = (
     Level((1.0, 2.0), 0, 20, 8.0, 0.25, 90, turns=8),
     Level((1.5, 3.0), 0, 30, 6.0, 0.30, 80, turns=8),
     Level((2.0, 4.0), 2, 30, 4.0, 0.40, 80, turns=8),
-    Level((2.5, 5.0), 2, 30, 3.0, 0.45, 70, turns=8),
-    Level((3.0, 6.0), 2, 40, 3.0, 0.50, 60, turns=8),
+    Level((2.5, 5.0), 2, 20, 3.0, 0.45, 70, turns=8),
+    Level((3.0, 6.0), 2, 20, 3.0, 0.50, 60, turns=8),
     Level((4.0, 7.0), 2, 40, 3.0, 0.50, 60, turns=12),
     Level((5.0, 8.0), 2, 40, 2.5, 0.55, 55, turns=12),
     Level((6.0, 9.0), 2, 50, 2.5, 0.60, 50, turns=12),
@@ -96,6 +105,12 @@ REACQUIRE_G: Final = 0.05
 """[g] for the jump of the attitude estimate when the star tracker comes back."""
 STABLE_RATIO: Final = 1.3
 """[-] time given for the detumble over what it takes."""
+KINDS: Final = ("gyro_bias", "stuck_closed", "stuck_open")
+"""The star tracker is not among them: a craft that never saw the stars could not find its target."""
+BIAS_DEG_S: Final = (0.3, 0.45)
+"""[deg/s] least and greatest gyro bias; a calibration accepts a craft that turns by up to 0.5."""
+FAULT_BY: Final = 0.8
+"""[-] share of the detumble's time by which a fault begins."""
 ARRIVAL_S: Final = 200.0
 """[s] into a leg at which moving targets are looked at."""
 BETWEEN_S: Final = 20.0
@@ -127,15 +142,19 @@ def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec |
     demanding = bool(rng.random() < row.demanding)
     names = [str(n) for n in rng.choice(list(CATALOGUE), size=row.targets, replace=False)] or ["sun"]
     tumble_g, now = detumble(omega, craft)
+    faults = draw_fault(rng, KINDS, share_at(level), FAULT_BY * now, omega, BIAS_DEG_S)
+    faulty = level >= FAULT_LEVEL
+    slack_s = row.slack_s + (FAULT_SPARE_S if faulty else 0.0)
     directives: list[Directive] = [
         ReduceRate(
             opens_s=0.0,
-            closes_s=math.ceil(STABLE_RATIO * now + row.slack_s),
+            closes_s=math.ceil(STABLE_RATIO * now + slack_s),
             dwell_s=STABLE_DWELL_S,
             rate_rad_s=math.radians(STABLE_DEG_S),
         )
     ]
-    gas_g, variance = tumble_g + REACQUIRE_G, (DETUMBLE_SD * tumble_g) ** 2
+    gas_g = tumble_g + REACQUIRE_G + (FAULT_SPARE_G if faulty else 0.0)
+    variance = (DETUMBLE_SD * tumble_g) ** 2
     frame = None
     for name in names:
         target: Target = CATALOGUE.get(name, Sun())
@@ -149,7 +168,7 @@ def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec |
         variance += SLEW_GAS_SD_G[budgeted] ** 2
         now += slew_time_s(planned, angle)
         done = now + row.dwell_s
-        closes = math.ceil(done + row.slack_s + SLEW_TIME_SD_S)
+        closes = math.ceil(done + slack_s + SLEW_TIME_SD_S)
         if not all(_reachable(name, target, orbit, t) for t in (now, closes)):
             return None
         directives.append(
@@ -183,6 +202,7 @@ def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec |
         rules=_rules(level, directives[0].closes_s),
         clock_s=clock,
         turns=row.turns,
+        faults=faults,
     )
 
 

@@ -30,10 +30,9 @@ from orbital_ops_env.sim.state import (
 Outcome = Literal["ongoing", "succeeded", "failed", "timed_out", "out_of_turns", "ended"]
 
 
-FIRED_KG = 1e-9
-"""[kg] of gas in a second that tell of a thruster; the shortest pulse takes 4e-6 kg."""
-QUIET_GRACE_S = 1.0
-"""[s] into a quiet window in which a control period begun before it may end."""
+FIRED_KG = 3e-6
+"""[kg] of gas in a second that tell of a thruster: the shortest pulse takes 4e-6, and valves that closed at
+the end of the second before may still owe 2e-6."""
 
 
 class _Frozen(BaseModel):
@@ -152,7 +151,7 @@ class QuietWindow(_Frozen):
     def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
         """(n,) rows at which the rule is broken."""
         fired = np.diff(track.propellant_kg, prepend=track.propellant_kg[0]) < -FIRED_KG
-        return fired & (track.t > self.opens_s + QUIET_GRACE_S) & (track.t <= self.closes_s)
+        return fired & (track.t > self.opens_s) & (track.t <= self.closes_s)
 
 
 FlightRule = Annotated[SunKeepOut | Reserve | RateCap | QuietWindow, Field(discriminator="kind")]

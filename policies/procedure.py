@@ -1,7 +1,7 @@
 """The written procedure that `rules` and `reference` share: what to do next, given a slew rate.
 
 Work on the directive that telemetry names: null the rates; turn to the target; then hold until the dwell is
-served.
+served. Coast through a quiet window.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from orbital_ops_env.models import DirectiveBrief
 DETUMBLE_DEG_S = 0.1
 """[deg/s] well under every rate directive."""
 DEADBAND_DEG = 1.0
-"""[deg] finer than every tolerance; 0.5 costs half as much gas again."""
+"""[deg] the book's deadband."""
 ON_TARGET = 0.8
 """[-] share of the tolerance within which a hold takes over from a slew."""
 HOLD_REACH_DEG = 9.0
@@ -25,34 +25,63 @@ SPARE_S = 5.0
 
 
 class Procedure:
-    """What to do next; it remembers nothing, for all it needs is in the view.
+    """What to do next; it remembers nothing but why, for all it needs is in the view.
 
     Args:
         slew_rate: [deg/s] the rate for the turn that comes next.
+        deadband: [deg] of the hold that comes next.
     """
 
-    def __init__(self, slew_rate: Callable[[PolicyView], float]) -> None:
+    def __init__(
+        self,
+        slew_rate: Callable[[PolicyView], float],
+        deadband: Callable[[PolicyView], float] = lambda view: DEADBAND_DEG,
+    ) -> None:
         self._slew_rate = slew_rate
+        self._deadband = deadband
+        self.rationale = ""
 
     def act(self, view: PolicyView) -> AnyCommand:
         """The next command."""
+        if (quiet := quiet_s(view)) > 0:
+            self.rationale = f"Nothing may fire for {quiet:.0f} s: coast."
+            return Coast(duration_s=_menu(quiet))
         directive = current(view)
         if directive is None:
             return self._stay(view)
         if directive.kind == "rate" or directive.target is None:
+            self.rationale = "The craft tumbles: null the rates."
             return Detumble(rate_deg_s=DETUMBLE_DEG_S)
         if not on_target(view, directive):
-            return Slew(target=directive.target, rate_deg_s=self._slew_rate(view))
+            rate = self._slew_rate(view)
+            turn, left = view.telemetry.turn_deg, directive.closes_s - view.telemetry.time_s
+            self.rationale = (
+                f"{directive.target} is {turn:.0f} deg away and its window closes in {left:.0f} s."
+            )
+            return Slew(target=directive.target, rate_deg_s=rate)
         wanted = hold_s(view, directive)
-        duration = min((d for d in DURATIONS_S if d >= wanted), default=DURATIONS_S[-1])
-        return Hold(target=directive.target, deadband_deg=DEADBAND_DEG, duration_s=duration)
+        self.rationale = f"On {directive.target}: hold until the dwell is served, {wanted:.0f} s."
+        return Hold(target=directive.target, deadband_deg=self._deadband(view), duration_s=_menu(wanted))
 
     def _stay(self, view: PolicyView) -> AnyCommand:
         """All done by the onboard estimate, yet the mission goes on: hold until the estimate is right."""
         last = view.brief.directives[-1].target
+        self.rationale = "All is done by the estimate, yet the mission goes on: hold on."
         if last is None:
             return Coast(duration_s=STAY_S)
         return Hold(target=last, deadband_deg=DEADBAND_DEG, duration_s=STAY_S)
+
+
+def _menu(seconds: float) -> float:
+    """[s] The shortest duration on the menu that is long enough, or the longest."""
+    return min((d for d in DURATIONS_S if d >= seconds), default=DURATIONS_S[-1])
+
+
+def quiet_s(view: PolicyView) -> float:
+    """[s] Time left of the quiet window that the craft is in; 0 outside one."""
+    now = view.telemetry.time_s
+    windows = ((r.from_s, r.until_s) for r in view.brief.rules if r.until_s is not None)
+    return max((until - now for since, until in windows if since <= now < until), default=0.0)
 
 
 def current(view: PolicyView) -> DirectiveBrief | None:

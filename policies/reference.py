@@ -1,8 +1,8 @@
-"""The best controller we can write: plans gas against deadlines before every turn.
+"""The best controller we can write: diagnoses faults, and plans gas against deadlines before every turn.
 
-It tries every combination of slew rates for the turns ahead against a simple model of their time and gas,
-and keeps the one whose tightest constraint has the most spare in standard deviations; beyond enough spare,
-the one that scores best.
+It tries every combination of slew rates for the turns ahead against a simple model of their time and gas.
+Of the plans that leave enough spare in standard deviations, for the flight as it is and then for a fault that
+may still come, it takes the one that scores best.
 """
 
 import itertools
@@ -12,49 +12,79 @@ from typing import Final
 
 from orbital_ops_env.client.prompt import SLEW_COSTS
 from orbital_ops_env.client.render import PolicyView
-from orbital_ops_env.commands import SLEW_RATES_DEG_S, AnyCommand
+from orbital_ops_env.commands import DEADBANDS_DEG, SLEW_RATES_DEG_S, AnyCommand
 from orbital_ops_env.models import DirectiveBrief
-from orbital_ops_env.policies.procedure import SPARE_S, Procedure, current
+from orbital_ops_env.policies.diagnosis import Diagnosis
+from orbital_ops_env.policies.procedure import SPARE_S, Procedure, current, quiet_s
 
-HOLD_G_S: Final = 0.054 / 60
-"""[g/s] of a hold at 1 deg."""
+HOLD_G_S: Final = {0.2: 0.95e-3, 0.5: 0.8e-3, 1.0: 0.65e-3, 3.0: 0.45e-3}
+"""[g/s] of a hold by deadband [deg]."""
+WANDER: Final = 0.65
+"""[-] share of the deadband by which a held craft wanders, what it knows of its attitude included."""
 ENOUGH: Final = 2.5
 """[sigma] spare beyond which the score decides."""
 UNKNOWN_TURN_DEG: Final = 126.0
 """[deg] mean angle of a random turn, where the brief does not know it."""
+FAULT_G, FAULT_S = 0.6, 120.0
+"""[g], [s] kept for a fault that may still come."""
+CALM_LEVELS: Final = range(3)
+"""Levels without faults, but for the family that is about them."""
 
 
 @dataclass(frozen=True)
 class Leg:
-    """A turn ahead."""
+    """A turn ahead, of 0 deg for a target that the craft stays at."""
 
     angle_deg: float
     opens_s: float
     closes_s: float
     dwell_s: float
+    flow_g_s: float
+    """[g/s] of its hold."""
 
 
 class Reference:
-    """Plans, then follows the procedure."""
-
-    rationale = ""
+    """Looks for faults first, then plans and follows the procedure."""
 
     def __init__(self) -> None:
-        self._procedure = Procedure(self._slew_rate)
+        self._procedure = Procedure(self._slew_rate, self._deadband)
+        self.begin(0)
 
     def begin(self, seed: int) -> None:
-        """Nothing to forget: plans are made anew."""
+        """Forget the last episode."""
+        self._diagnosis = Diagnosis()
+        self.rationale = ""
 
     def act(self, view: PolicyView) -> AnyCommand:
         """The next command."""
-        return self._procedure.act(view)
+        found = None if quiet_s(view) > 0 else self._diagnosis.act(view)
+        if found:
+            command, self.rationale = found
+            return command
+        command = self._procedure.act(view)
+        self.rationale = self._procedure.rationale
+        return command
 
     def _slew_rate(self, view: PolicyView) -> float:
         legs = turns_ahead(view)
         cap = min((rule.limit for rule in view.brief.rules if rule.kind == "rate_cap"), default=math.inf)
-        menu = [rate for rate in SLEW_RATES_DEG_S if rate <= cap]
-        plans = itertools.product(menu, repeat=len(legs))
-        return max(plans, key=lambda rates: appraise(view, legs, rates))[0]
+        menus = [[r for r in SLEW_RATES_DEG_S if r <= cap] if leg.angle_deg else [0.2] for leg in legs]
+        gas_g = view.telemetry.propellant_g - self._diagnosis.lost_g
+        calm = view.brief.level in CALM_LEVELS and not view.brief.family.startswith("recovery")
+        kept = (0.0, 0.0) if calm or self._diagnosis.finding else (FAULT_G, FAULT_S)
+        return max(itertools.product(*menus), key=lambda rates: appraise(view, legs, rates, gas_g, kept))[0]
+
+    def _deadband(self, view: PolicyView) -> float:
+        """[deg] The coarsest that keeps within the tolerance."""
+        directive = current(view)
+        assert directive
+        return deadband(directive)
+
+
+def deadband(directive: DirectiveBrief) -> float:
+    """[deg] The coarsest deadband that keeps within a tolerance."""
+    tolerance = directive.tolerance_deg or 0.0
+    return max((d for d in DEADBANDS_DEG if WANDER * d <= tolerance), default=DEADBANDS_DEG[0])
 
 
 def turns_ahead(view: PolicyView) -> list[Leg]:
@@ -62,32 +92,54 @@ def turns_ahead(view: PolicyView) -> list[Leg]:
     now = current(view)
     ahead = view.brief.directives[view.telemetry.directive - 1 :]
     legs: list[Leg] = []
+    before: str | None = None
     for directive in ahead:
         if directive.kind != "point":
             continue
         angle = view.telemetry.turn_deg if directive is now else directive.turn_deg
+        if directive.target == before:
+            angle = 0.0
         legs.append(_leg(directive, UNKNOWN_TURN_DEG if angle is None else angle))
+        before = directive.target
     return legs
 
 
 def _leg(directive: DirectiveBrief, angle_deg: float) -> Leg:
-    return Leg(angle_deg, directive.opens_s, directive.closes_s, directive.dwell_s)
+    flow = HOLD_G_S[deadband(directive)]
+    return Leg(angle_deg, directive.opens_s, directive.closes_s, directive.dwell_s, flow)
 
 
-def appraise(view: PolicyView, legs: list[Leg], rates: tuple[float, ...]) -> tuple[float, float]:
-    """(spare of the tightest constraint [sigma], capped at `ENOUGH`; gas and time left, as scored)."""
+def appraise(
+    view: PolicyView, legs: list[Leg], rates: tuple[float, ...], gas_g: float, kept: tuple[float, float]
+) -> tuple[float, float, float]:
+    """How good a plan is, most important first.
+
+    Args:
+        view: The last telemetry.
+        legs: Turns ahead.
+        rates: [deg/s] of each.
+        gas_g: [g] in the tank.
+        kept: [g], [s] for a fault that may still come.
+
+    Returns:
+        Spare of the tightest constraint [sigma], at most `ENOUGH`; the same with what is kept; gas and time
+        left, as scored.
+    """
     brief, time = view.brief, view.telemetry.time_s
     reserve = sum(rule.limit for rule in brief.rules if rule.kind == "reserve")
-    gas, variance, spare = 0.0, 0.0, math.inf
+    gas, variance, spare, late = 0.0, 0.0, math.inf, math.inf
     for number, (leg, rate) in enumerate(zip(legs, rates, strict=True), start=1):
         cost = SLEW_COSTS[rate]
-        arrival = time + cost.time_s(leg.angle_deg)
+        arrival = time + (cost.time_s(leg.angle_deg) if leg.angle_deg else 0.0)
         time = max(arrival, leg.opens_s) + leg.dwell_s
-        spare = min(spare, (leg.closes_s - time) / (cost.time_sd_s * math.sqrt(number)))
-        gas += cost.gas_g(leg.angle_deg) + HOLD_G_S * (time - arrival + SPARE_S)
-        variance += cost.gas_sd_g**2
+        sigma = cost.time_sd_s * math.sqrt(number)
+        spare = min(spare, (leg.closes_s - time) / sigma)
+        late = min(late, (leg.closes_s - kept[1] - time) / sigma)
+        gas += leg.flow_g_s * (time - arrival + SPARE_S)
+        if leg.angle_deg:
+            gas += cost.gas_g(leg.angle_deg)
+            variance += cost.gas_sd_g**2
         time += SPARE_S
-    left = view.telemetry.propellant_g - gas - reserve
-    spare = min(spare, left / math.sqrt(variance))
+    left, sigma = gas_g - gas - reserve, math.sqrt(variance) if variance else 0.1
     score = left / (brief.propellant_g - reserve) - time / brief.clock_s
-    return min(spare, ENOUGH), score
+    return min(spare, left / sigma, ENOUGH), min(late, (left - kept[0]) / sigma, ENOUGH), score

@@ -11,11 +11,10 @@ SLEW_DEG_S = 1.0
 class Rules:
     """Follows the book."""
 
-    rationale = ""
-
     def __init__(self) -> None:
         self._procedure = Procedure(lambda view: SLEW_DEG_S)
         self._contingency = False
+        self.rationale = ""
 
     def begin(self, seed: int) -> None:
         """Forget the last episode."""
@@ -25,5 +24,8 @@ class Rules:
         """The next command by the book."""
         if view.telemetry.reason == "alarm" and not self._contingency:
             self._contingency = True
+            self.rationale = "An alarm: the book says to change the branch, once."
             return SelectBranch(branch="B" if view.telemetry.branch == "A" else "A")
-        return self._procedure.act(view)
+        command = self._procedure.act(view)
+        self.rationale = self._procedure.rationale
+        return command

@@ -5,6 +5,7 @@ the true one.
 """
 
 import math
+from typing import Final
 
 import numpy as np
 
@@ -20,17 +21,20 @@ from orbital_ops_env.missions.mission import (
     Reserve,
     SunKeepOut,
 )
-from orbital_ops_env.models import Brief, DirectiveBrief, RuleBrief, Telemetry
+from orbital_ops_env.models import Brief, DirectiveBrief, RuleBrief, SurplusAxis, Telemetry
 from orbital_ops_env.sim.constants import NITROGEN_GAS_CONSTANT
 from orbital_ops_env.sim.frames import (
+    Vec3,
     angle_between,
     dcm_from_mrp,
     relative,
     rotation_angle,
+    unit,
 )
 from orbital_ops_env.sim.state import (
     PANEL_B,
     PAYLOAD_B,
+    TRACKER_B,
     Sensed,
     Snapshot,
     Tank,
@@ -40,6 +44,9 @@ from orbital_ops_env.sim.state import (
 )
 
 PASCAL_PER_BAR = 1e5
+NOTABLE_DEG_S = 0.08
+"""[deg/s] unexplained rate change on an axis above which telemetry names the axis; 0.06 at most in health."""
+SURPLUS_AXES: Final[tuple[SurplusAxis, ...]] = ("+x", "-x", "+y", "-y", "+z", "-z")
 
 
 def observe(
@@ -62,6 +69,7 @@ def observe(
     turn_deg, error_deg = _aim(spec, snapshot, onboard)
     gyro_rate = float(np.linalg.norm(sensed.gyro_rad_s))
     lit = bool(np.any(sensed.sun_B))
+    expected_sun_B = dcm_from_mrp(sensed.sigma_BN) @ spec.start.orbit.sun_hat_N
     on_time = snapshot.estimate.on_time_s
     return Telemetry(
         time_s=snapshot.t,
@@ -81,14 +89,23 @@ def observe(
         if sensed.tracker_valid
         else None,
         surplus_deg_s=math.degrees(float(np.linalg.norm(sensed.surplus_rate_rad_s))),
-        sun_deg=math.degrees(angle_between(PAYLOAD_B, sensed.sun_B)) if lit else None,
+        surplus_axis=_surplus_axis(np.degrees(sensed.surplus_rate_rad_s)),
+        sun_residual_deg=math.degrees(angle_between(expected_sun_B, sensed.sun_B)) if lit else None,
         battery_pct=100 * sensed.battery_fraction,
         panel_w=sensed.panel_w,
         on_time_s=float(on_time[-1] - on_time[0]),
         branch=sensed.branch,
         source=sensed.source,
-        check=_check(command, snapshot),
+        check=_check(command, snapshot, nadir_N=-unit(spec.start.orbit.state(snapshot.t)[0])),
     )
+
+
+def _surplus_axis(surplus_deg_s: np.ndarray) -> SurplusAxis:
+    """The body axis of most unexplained rate change; none while it is small."""
+    axis = int(np.argmax(np.abs(surplus_deg_s)))
+    if abs(surplus_deg_s[axis]) < NOTABLE_DEG_S:
+        return ""
+    return SURPLUS_AXES[2 * axis + (surplus_deg_s[axis] < 0)]
 
 
 def _aim(spec: MissionSpec, snapshot: Snapshot, onboard: Progress) -> tuple[float | None, float | None]:
@@ -113,7 +130,7 @@ def _gauged_kg(sensed: Sensed) -> float:
     return gas - tank.unusable_kg
 
 
-def _check(command: AnyCommand | None, snapshot: Snapshot) -> dict[str, float]:
+def _check(command: AnyCommand | None, snapshot: Snapshot, nadir_N: Vec3) -> dict[str, float]:
     """What a `check` adds to the telemetry, at most three numbers."""
     if not isinstance(command, Check) or snapshot.reason == "refused":
         return {}
@@ -122,14 +139,20 @@ def _check(command: AnyCommand | None, snapshot: Snapshot) -> dict[str, float]:
         case "gyro":
             return _axes("w", np.degrees(sensed.gyro_rad_s))
         case "star_tracker":
-            return {"age": sensed.tracker_age_s}
+            nadir = angle_between(dcm_from_mrp(sensed.sigma_BN)[int(np.argmax(TRACKER_B))], nadir_N)
+            sun = _sun("sun", TRACKER_B, sensed)
+            return {"age": sensed.tracker_age_s, **sun, "nadir": math.degrees(nadir)}
         case "thrusters":
             return _axes("dw", np.degrees(sensed.surplus_rate_rad_s))
         case "tank":
             return {"bar": sensed.pressure_pa / PASCAL_PER_BAR, "kelvin": sensed.temperature_k}
         case "power":
-            panel = math.degrees(angle_between(PANEL_B, sensed.sun_B)) if np.any(sensed.sun_B) else 180.0
-            return {"panel_sun": panel}
+            return _sun("panel_sun", PANEL_B, sensed)
+
+
+def _sun(name: str, axis_B: np.ndarray, sensed: Sensed) -> dict[str, float]:
+    """[deg] An axis to the Sun by the Sun sensors; nothing in the dark."""
+    return {name: math.degrees(angle_between(axis_B, sensed.sun_B))} if np.any(sensed.sun_B) else {}
 
 
 def _axes(name: str, vector: np.ndarray) -> dict[str, float]:

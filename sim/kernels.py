@@ -63,7 +63,9 @@ BIAS_LIMIT_RAD_S = math.radians(1.0)
 RATE_FILTER = 0.35
 """[-] share of a new gyro sample in the rate estimate, at 10 Hz."""
 TEST_PERIODS = 24
-"""[-] control periods of a thruster check: one step on each channel, 2 s apart."""
+"""[-] control periods of a thruster check: one of them on each channel, 2 s apart."""
+OPEN_PERIODS = 4
+"""[-] control periods in which a valve is open without a command before its sensor says so."""
 PULSE_TRIM = 4e-10
 """[-] share of a step taken off an on-time, so that integration stages see whole steps."""
 
@@ -410,6 +412,7 @@ class ValveDriver(_Kernel):
         self.memory.surplus = np.zeros(3)
         self.memory.closed_s = np.full(12, np.inf)
         self.memory.open_s = np.full(12, np.inf)
+        self.memory.periods = np.zeros(12, dtype=np.int64)
         self.memory.uncommanded = 0
 
     @staticmethod
@@ -446,7 +449,7 @@ class ValveDriver(_Kernel):
                 steps = min(memory.pulse, TICKS_PER_CONTROL)
             elif memory.test > 0:
                 spacing = TEST_PERIODS // 6
-                steps = 1 if memory.test == TEST_PERIODS - spacing * channel else 0
+                steps = TICKS_PER_CONTROL if memory.test == TEST_PERIODS - spacing * channel else 0
             elif memory.inhibit == 0 and memory.channel < 0:
                 request = _finite(requestInMsgPayload.OnTimeRequest[channel])
                 opposite = _finite(requestInMsgPayload.OnTimeRequest[channel ^ 1])
@@ -463,7 +466,8 @@ class ValveDriver(_Kernel):
             valve = channel + 6 * memory.branch
             if fed and t >= memory.open_s[valve]:
                 valveOutMsgPayload.OnTimeRequest[valve] = memory.dt * (TICKS_PER_CONTROL - PULSE_TRIM)
-                memory.uncommanded += 1 if memory.last[channel] < TICKS_PER_CONTROL else 0
+                memory.periods[valve] += 1 if memory.last[channel] < TICKS_PER_CONTROL else 0
+                memory.uncommanded += 1 if memory.periods[valve] >= OPEN_PERIODS else 0
         for valve in range(12):
             bookOutMsgPayload.OnTimeRequest[valve] = memory.ticks[valve] * memory.dt
         memory.test = max(memory.test - 1, 0)

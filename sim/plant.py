@@ -28,6 +28,7 @@ from orbital_ops_env.sim.state import (
     SpacecraftConfig,
     Start,
     Target,
+    Thrusters,
     Track,
 )
 from orbital_ops_env.sim.variation import draw_variation
@@ -60,9 +61,18 @@ ENDINGS: Final[tuple[tuple[EndReason, LimitName], ...]] = (
     ("limit", "propellant"),
     ("limit", "sun_angle"),
     ("alarm", "body_rate"),
+    ("alarm", "unexplained_rate"),
+    ("alarm", "attitude_source"),
     ("alarm", "battery"),
 )
 """Limits and alarms that end a command, the most important first."""
+UNEXPLAINED_RAD_S = math.radians(1.0)
+"""[rad/s] alarm on a rate change above it that the valves do not explain; 0.06 deg/s at most in health."""
+SILENT_S = 180.0
+"""[s] a star tracker that is the attitude source and has been silent for longer ends a hold, and no slew or
+hold begins; slow turns leave it blind for less."""
+OPEN_S = kernels.OPEN_PERIODS * Thrusters().control_s
+"""[s] for which a valve is open without a command before that is a limit."""
 OPEN_VALVES = 3
 """[-] most that are open at once: one an axis."""
 TIME, ON_TIME, BATTERY, RATE, SUN_ANGLE, ERROR, ERROR_RATE = (
@@ -79,6 +89,8 @@ class _Flight:
     """The reason given when its time is up."""
     done: Callable[[list[float]], bool] | None = None
     """Whether a row counts towards `STEADY_S`; None for a command that just lasts."""
+    silent_s: float = math.inf
+    """[s] silence of the attitude source that is an alarm."""
 
 
 class Refusal(Exception):
@@ -153,13 +165,13 @@ class Plant:
         stretches, row, t = [self._row[None]], self._row.tolist(), self.t
         end, edge = t + flight.duration_s, min((e for e in limits.edges_s if e > t), default=math.inf)
         last = math.ceil(min(end, edge))
-        beyond, steady = self._beyond(row, limits), 0
+        beyond, steady = self._beyond(row, flight, limits), 0
         while True:
             ahead = min(self._quiet_s(row, limits), STEADY_S - steady)
             t = min(t + max(ahead, 1), last)
             stretches.append(self._vehicle.advance(t))
             row = stretches[-1][-1].tolist()
-            before, beyond = beyond, self._beyond(row, limits)
+            before, beyond = beyond, self._beyond(row, flight, limits)
             if flight.done:
                 for each in stretches[-1].tolist():
                     steady = steady + 1 if flight.done(each) else 0
@@ -175,8 +187,8 @@ class Plant:
     def _quiet_s(self, row: list[float], limits: Limits) -> int:
         """[s] for which no limit or alarm can come about, whatever valves and panel do.
 
-        A star tracker or Sun sensor that moves the estimate at once can still do it; such a limit ends the
-        command late, by `STEADY_S` at most.
+        A star tracker or Sun sensor that moves the estimate at once can still do it, and so can the alarms on
+        unexplained rates and a silent source; such a limit ends the command late, by `STEADY_S` at most.
         """
         moments, power = self.craft.inertia_kg_m2, self.craft.power
         torque = math.sqrt(3) * self.craft.thrusters.torque_n_m
@@ -187,19 +199,27 @@ class Plant:
             _soonest_s(row[SUN_ANGLE] - limits.sun_angle_rad, row[RATE], acceleration),
             (self.craft.body_rate_rad_s - row[RATE]) / acceleration,
             (row[BATTERY] - power.low_fraction) * power.battery_j / power.bus_w,
-            *(max(onset_s - row[TIME], 0.0) for onset_s in self._opens_s),
+            *(max(onset_s + OPEN_S - row[TIME], 0.0) for onset_s in self._opens_s),
         )
         return int(min(spans))
 
-    def _beyond(self, row: list[float], limits: Limits) -> tuple[int, ...]:
+    def _beyond(self, row: list[float], flight: _Flight, limits: Limits) -> tuple[int, ...]:
         """How far each of `ENDINGS` stands, by the estimate; only one that rises ends a command."""
         return (
             int(self._vehicle.valves.memory.uncommanded),
             self._counted_kg(row[ON_TIME]) <= limits.propellant_kg,
             row[SUN_ANGLE] < limits.sun_angle_rad,
             row[RATE] > self.craft.body_rate_rad_s,
+            float(np.linalg.norm(self._vehicle.valves.memory.surplus)) > UNEXPLAINED_RAD_S,
+            self._silent_s(row[TIME]) > flight.silent_s,
             row[BATTERY] < self.craft.power.low_fraction,
         )
+
+    def _silent_s(self, t: float) -> float:
+        """[s] since the star tracker's last solution, if it is the attitude source and ever had one."""
+        navigator = self._vehicle.estimator.memory
+        tracking = navigator.source == kernels.STAR_TRACKER and navigator.valid_at > 0
+        return t - float(navigator.valid_at) if tracking else 0.0
 
     def _counted_kg(self, on_time_s: float) -> float:
         """[kg] usable propellant by the books of the valves."""
@@ -221,6 +241,7 @@ class Plant:
     @_begin.register
     def _(self, command: commands.Slew) -> _Flight:
         target = self._target(command.target)
+        self._need_a_fix()
         nominal = self._pilot.turn_to(target, math.radians(command.rate_deg_s), self.t)
         self._pilot.set_gains(*self._pilot.deadband_gains(SLEW_DEADBAND_RAD))
         arrival = self.t + nominal
@@ -230,6 +251,7 @@ class Plant:
     @_begin.register
     def _(self, command: commands.Hold) -> _Flight:
         target = self._target(command.target)
+        self._need_a_fix()
         away = self._pilot.angle_to(target, self.t)
         if away > HOLD_REACH_RAD:
             raise Refusal(f"{command.target} is {math.degrees(away):.0f} deg away, slew first")
@@ -237,7 +259,7 @@ class Plant:
         if away < EASE_RAD:
             self._vehicle.guidance.memory.angle = 0.0
         self._pilot.set_gains(*self._pilot.deadband_gains(math.radians(command.deadband_deg)))
-        return _Flight(command.duration_s, "duration")
+        return _Flight(command.duration_s, "duration", silent_s=SILENT_S)
 
     @_begin.register
     def _(self, command: commands.Coast) -> _Flight:
@@ -337,6 +359,10 @@ class Plant:
         if name not in self._targets:
             raise Refusal(f"no target {name} in this mission")
         return self._targets[name]
+
+    def _need_a_fix(self) -> None:
+        if (silent_s := self._silent_s(self.t)) > SILENT_S:
+            raise Refusal(f"no attitude fix for {silent_s:.0f} s")
 
     # -- telemetry -----------------------------------------------------------------------------
 

@@ -35,7 +35,16 @@ from orbital_ops_env.sim.frames import (
 )
 
 EndReason = Literal["start", "completed", "window_edge", "limit", "alarm", "duration", "refused"]
-LimitName = Literal["", "valve_current", "propellant", "sun_angle", "body_rate", "battery"]
+LimitName = Literal[
+    "",
+    "valve_current",
+    "propellant",
+    "sun_angle",
+    "body_rate",
+    "unexplained_rate",
+    "attitude_source",
+    "battery",
+]
 
 PAYLOAD_B: Vec3 = np.array([0.0, 0.0, 1.0])
 """Payload boresight in B."""

@@ -1,0 +1,66 @@
+"""Which fault a mission carries, from when on and how badly; and what coping with one costs."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage
+from orbital_ops_env.sim.frames import Vec3, triple, unit
+
+FAULT_SPARE_S: Final = 130.0
+"""[s] in every window: a turn cut short, a diagnosis, a calibration, the turn again."""
+FAULT_SPARE_G: Final = 0.7
+"""[g] in every budget, for the same and for what is lost before it is noticed."""
+EARLIEST_S: Final = 5.0
+FAULT_LEVEL: Final = 3
+"""Level from which every family's missions may carry a fault."""
+SHARE: Final = 0.4
+"""[-] of their missions that do."""
+
+
+def share_at(level: int) -> float:
+    """[-] Share of a level's missions that carry a fault, in a family that is not about faults."""
+    return SHARE if level >= FAULT_LEVEL else 0.0
+
+
+def draw_fault(
+    rng: np.random.Generator,
+    kinds: Sequence[str],
+    share: float,
+    latest_s: float,
+    turn_B: Vec3,
+    bias_deg_s: tuple[float, float],
+) -> tuple[Fault, ...]:
+    """A fault, or none.
+
+    Args:
+        rng: Draws it.
+        kinds: Of faults, as `report_fault` names them.
+        share: [-] of missions that carry one.
+        latest_s: [s] mission time by which it begins.
+        turn_B: (3,) turn in B that a stuck thruster must disturb; its axes are drawn by their share of it.
+        bias_deg_s: [deg/s] least and greatest gyro bias.
+
+    Raises:
+        ValueError: A kind that missions do not draw.
+    """
+    if rng.random() >= share:
+        return ()
+    kind = str(rng.choice(list(kinds)))
+    onset = float(rng.integers(int(EARLIEST_S), max(int(latest_s), int(EARLIEST_S) + 1)))
+    axis = int(rng.choice(3, p=unit(turn_B) ** 2))
+    number = 1 + 2 * axis + int(rng.integers(2))
+    bias = math.radians(rng.uniform(*bias_deg_s)) * unit(rng.normal(size=3))
+    match kind:
+        case "gyro_bias":
+            return (GyroBias(onset, triple(bias)),)
+        case "star_tracker":
+            return (TrackerOutage(onset),)
+        case "stuck_closed":
+            return (StuckClosed(onset, number),)
+        case "stuck_open":
+            return (StuckOpen(onset, number),)
+        case _:
+            raise ValueError(f"no fault {kind!r} is drawn: expected one of the four of sim/faults.py")

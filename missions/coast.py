@@ -1,0 +1,128 @@
+"""Coast: take up a target before a quiet window, fire nothing in it, be within drift limits after it.
+
+Description: A payload measures while the craft must not move a valve. Whatever rate is left when the window
+    opens is drift when it closes; gravity and sunlight add theirs. All must be done before: the turn, the
+    rates, and a fault that would fire or drift by itself.
+Commands: `slew`, `hold`, `coast`; from level 3 what a fault asks for.
+Telemetry: turn and error to the current target, rate, time, propellant; residuals.
+Directives: point at the target within a tolerance for a dwell time, before the quiet window opens; be within
+    the drift limit as it closes; from level 5 up then point at another target.
+Flight rules: quiet window, Sun keep-out, propellant reserve (all hard), rate cap from level 3 (soft).
+Faults: from level 3 on 40 % of the missions carry one of gyro bias, star tracker outage, thruster stuck
+    closed, thruster stuck open; it begins on the turn to the target.
+Start: at rest, pointing at a star, attitude known.
+End: the last directive done; a window missed; a hard rule broken; the clock; the turn limit.
+Version history: v0, not frozen yet.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from orbital_ops_env.missions.anomaly import FAULT_LEVEL, share_at
+from orbital_ops_env.missions.mission import MissionSpec, Point, QuietWindow
+from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, LONGEST_S, Leg, Plan
+
+FAMILY: Final = "coast-v0"
+
+
+@dataclass(frozen=True)
+class Level:
+    """One row of the table."""
+
+    quiet_s: float
+    drift_deg: float
+    dwell_s: float
+    tolerance_deg: float
+    keep_out_deg: float
+    demanding: float
+    """[-] share of missions whose gas does not cover 1 deg/s throughout."""
+    slack_s: float
+    """[s] time to spare before the quiet window, beside what a fault costs."""
+    onward: bool
+    """Whether another target follows."""
+    bias_deg_s: tuple[float, float]
+    """[deg/s] least and greatest gyro bias where that is the fault."""
+    turns: int
+
+
+LEVELS: Final = (
+    Level(60, 4.0, 20, 3.0, 20, 0.35, 90, onward=False, bias_deg_s=(0.5, 0.8), turns=8),
+    Level(90, 4.0, 20, 3.0, 20, 0.40, 80, onward=False, bias_deg_s=(0.5, 0.8), turns=8),
+    Level(120, 4.0, 20, 2.5, 20, 0.45, 70, onward=False, bias_deg_s=(0.5, 0.8), turns=8),
+    Level(150, 5.0, 30, 2.5, 20, 0.50, 60, onward=False, bias_deg_s=(0.5, 0.8), turns=8),
+    Level(180, 5.0, 30, 2.5, 20, 0.55, 60, onward=False, bias_deg_s=(0.45, 0.8), turns=8),
+    Level(180, 5.0, 30, 2.0, 25, 0.50, 50, onward=True, bias_deg_s=(0.4, 0.7), turns=12),
+    Level(210, 6.0, 40, 2.0, 25, 0.55, 50, onward=True, bias_deg_s=(0.4, 0.7), turns=12),
+    Level(240, 6.0, 40, 2.0, 25, 0.60, 45, onward=True, bias_deg_s=(0.35, 0.6), turns=12),
+    Level(270, 7.0, 40, 1.5, 30, 0.60, 45, onward=True, bias_deg_s=(0.3, 0.6), turns=12),
+    Level(300, 7.0, 50, 1.5, 30, 0.65, 40, onward=True, bias_deg_s=(0.3, 0.5), turns=12),
+)
+
+KINDS: Final = ("gyro_bias", "star_tracker", "stuck_closed", "stuck_open")
+SETTLE_S: Final = 30.0
+"""[s] from the end of the dwell's window to the quiet window."""
+DRIFT_DWELL_S: Final = 5.0
+"""[s] within the drift limit after the quiet window,"""
+DRIFT_CLOSES_S: Final = 10.0
+"""[s] of which there is no more than this to turn back in."""
+ATTEMPTS: Final = 200
+
+
+def generate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec:
+    """The mission of a level drawn from a generator.
+
+    Raises:
+        RuntimeError: No candidate met the constraints; cannot happen for the table above.
+    """
+    for _ in range(ATTEMPTS):
+        if plan := _plan(level, rng):
+            row = LEVELS[level]
+            quiet = QuietWindow(
+                opens_s=plan.directives[1].opens_s - row.quiet_s, closes_s=plan.directives[1].opens_s
+            )
+            return MissionSpec(
+                family=FAMILY,
+                level=level,
+                seed=seed,
+                start=plan.at_home,
+                targets=plan.targets,
+                directives=tuple(plan.directives),
+                rules=(quiet, *plan.rules(level)),
+                clock_s=plan.directives[-1].closes_s,
+                turns=row.turns,
+                faults=plan.fault(KINDS, share_at(level), 1, row.bias_deg_s),
+            )
+    raise RuntimeError(f"{FAMILY} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")
+
+
+def _plan(level: int, rng: np.random.Generator) -> Plan | None:
+    row = LEVELS[level]
+    plan = Plan(
+        rng,
+        keep_out_deg=row.keep_out_deg,
+        slack_s=row.slack_s,
+        demanding=bool(rng.random() < row.demanding),
+        faulty=level >= FAULT_LEVEL,
+    )
+    rates = [float(rng.choice(HURRIED_DEG_S)), float(rng.choice(CALM_DEG_S))]
+    rng.shuffle(rates)
+    if not plan.start() or not plan.add(Leg(rates[0], row.dwell_s, row.tolerance_deg)):
+        return None
+    taken_up = plan.directives[0]
+    over = taken_up.closes_s + SETTLE_S + row.quiet_s
+    plan.stay(
+        Point(
+            opens_s=over,
+            closes_s=over + DRIFT_CLOSES_S,
+            dwell_s=DRIFT_DWELL_S,
+            target=taken_up.target,
+            tolerance_rad=math.radians(row.drift_deg),
+            turn_rad=0.0,
+        )
+    )
+    if row.onward and not plan.add(Leg(rates[1], row.dwell_s, row.tolerance_deg)):
+        return None
+    return plan if plan.directives[-1].closes_s <= LONGEST_S else None

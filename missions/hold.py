@@ -1,0 +1,118 @@
+"""Hold: keep pointing for a long time on little gas.
+
+Description: A long exposure. The deadband decides what the hold costs: a fine one burns twice the gas of a
+    coarse one, a coarse one lets the craft wander out of the tolerance. The turn before competes for the
+    same gas.
+Commands: `slew`, `hold`; from level 3 what a fault asks for.
+Telemetry: turn and error to the current target, dwell served, propellant; residuals.
+Directives: point at a first target for a short dwell (from level 2 up), then at another for a long one.
+Flight rules: Sun keep-out (hard), propellant reserve (hard), rate cap from level 3 (soft).
+Faults: from level 3 on 40 % of the missions carry one of gyro bias, star tracker outage, thruster stuck
+    closed, thruster stuck open; it begins on the first leg, from level 5 on the first two.
+Start: at rest, pointing at a star, attitude known.
+End: the last directive done; a window missed; a hard rule broken; the clock; the turn limit.
+Version history: v0, not frozen yet.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from orbital_ops_env.missions.anomaly import FAULT_LEVEL, share_at
+from orbital_ops_env.missions.budget import HOLD_GAS_G_S
+from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, LONGEST_S, Leg, Plan
+
+FAMILY: Final = "hold-v0"
+
+
+@dataclass(frozen=True)
+class Level:
+    """One row of the table."""
+
+    exposure_s: float
+    """[s] the long dwell."""
+    tolerance_deg: float
+    first: bool
+    """Whether another target comes before."""
+    keep_out_deg: float
+    demanding: float
+    """[-] share of missions whose gas covers the planned rates and the coarsest deadband only."""
+    slack_s: float
+    """[s] time to spare on each leg, beside what a fault costs."""
+    bias_deg_s: tuple[float, float]
+    """[deg/s] least and greatest gyro bias where that is the fault."""
+    turns: int
+
+
+LEVELS: Final = (
+    Level(180, 3.0, False, 20, 0.40, 90, bias_deg_s=(0.5, 0.8), turns=8),
+    Level(240, 3.0, False, 20, 0.45, 80, bias_deg_s=(0.5, 0.8), turns=8),
+    Level(240, 2.5, True, 20, 0.50, 70, bias_deg_s=(0.5, 0.8), turns=8),
+    Level(300, 2.5, True, 20, 0.50, 60, bias_deg_s=(0.5, 0.8), turns=8),
+    Level(360, 2.0, True, 20, 0.55, 60, bias_deg_s=(0.45, 0.8), turns=8),
+    Level(420, 2.0, True, 25, 0.55, 50, bias_deg_s=(0.4, 0.7), turns=12),
+    Level(480, 2.0, True, 25, 0.60, 50, bias_deg_s=(0.4, 0.7), turns=12),
+    Level(540, 1.5, True, 25, 0.60, 45, bias_deg_s=(0.35, 0.6), turns=12),
+    Level(600, 1.0, True, 30, 0.65, 45, bias_deg_s=(0.3, 0.6), turns=12),
+    Level(600, 0.8, True, 30, 0.65, 40, bias_deg_s=(0.3, 0.5), turns=12),
+)
+
+KINDS: Final = ("gyro_bias", "star_tracker", "stuck_closed", "stuck_open")
+FIRST_DWELL_S: Final = 20.0
+"""[s] dwell at the first of two targets."""
+COARSE: Final = {3.0: 3.0, 2.5: 3.0, 2.0: 3.0, 1.5: 1.0, 1.0: 1.0, 0.8: 0.5}
+"""[deg] coarsest deadband that stays within a tolerance [deg]; a craft wanders by half of it."""
+USUAL_DEG: Final = 0.5
+"""[deg] deadband that a generous budget covers."""
+LATE_FAULT_LEVEL: Final = 5
+"""Level from which a fault may begin on the second leg."""
+ATTEMPTS: Final = 400
+
+
+def generate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec:
+    """The mission of a level drawn from a generator.
+
+    Raises:
+        RuntimeError: No candidate met the constraints; cannot happen for the table above.
+    """
+    for _ in range(ATTEMPTS):
+        if plan := _plan(level, rng):
+            row = LEVELS[level]
+            legs = 2 if level >= LATE_FAULT_LEVEL else 1
+            return MissionSpec(
+                family=FAMILY,
+                level=level,
+                seed=seed,
+                start=plan.at_home,
+                targets=plan.targets,
+                directives=tuple(plan.directives),
+                rules=plan.rules(level),
+                clock_s=plan.directives[-1].closes_s,
+                turns=row.turns,
+                faults=plan.fault(KINDS, share_at(level), legs, row.bias_deg_s),
+            )
+    raise RuntimeError(f"{FAMILY} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")
+
+
+def _plan(level: int, rng: np.random.Generator) -> Plan | None:
+    row = LEVELS[level]
+    demanding = bool(rng.random() < row.demanding)
+    plan = Plan(
+        rng,
+        keep_out_deg=row.keep_out_deg,
+        slack_s=row.slack_s,
+        demanding=demanding,
+        faulty=level >= FAULT_LEVEL,
+    )
+    rates = [float(rng.choice(HURRIED_DEG_S)), float(rng.choice(CALM_DEG_S))]
+    rng.shuffle(rates)
+    if not plan.start():
+        return None
+    if row.first and not plan.add(Leg(rates[0], FIRST_DWELL_S, row.tolerance_deg)):
+        return None
+    flow = HOLD_GAS_G_S[COARSE[row.tolerance_deg] if demanding else USUAL_DEG]
+    if not plan.add(Leg(rates[1], row.exposure_s, row.tolerance_deg, hold_g_s=flow)):
+        return None
+    return plan if plan.directives[-1].closes_s <= LONGEST_S else None

@@ -1,0 +1,109 @@
+"""Recovery: notice, diagnose and survive an unannounced fault, then finish the pointing task.
+
+Description: A craft in steady operation has targets to point at, and most often something breaks on the way.
+    Nobody says so: a residual that does not fit, an alarm that names a limit, a turn that does not end. The
+    wrong answer costs what the right one would have needed.
+Commands: `slew`, `hold`, `check`, `report_fault`, and what the fault asks for: `select_branch`,
+    `isolate_thruster`, `calibrate_gyro`, `select_attitude_source`.
+Telemetry: residuals of gyro, star tracker, Sun sensors, thrusters and tank; turn and error; propellant.
+Directives: point within a tolerance for a dwell time inside a window, one target after another.
+Flight rules: Sun keep-out (hard), propellant reserve (hard), rate cap from level 3 (soft).
+Faults: 65 % of the missions carry one of gyro bias, star tracker outage, thruster stuck closed, thruster
+    stuck open; it begins on the first leg, from level 5 on the first two.
+Start: at rest, pointing at a star, attitude known.
+End: the last directive done; a window missed; a hard rule broken; the clock; the turn limit.
+Version history: v0, not frozen yet.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, LONGEST_S, Leg, Plan
+
+FAMILY: Final = "recovery-v0"
+
+
+@dataclass(frozen=True)
+class Level:
+    """One row of the table."""
+
+    targets: int
+    """[-] directives."""
+    dwell_s: float
+    tolerance_deg: float
+    keep_out_deg: float
+    demanding: float
+    """[-] share of missions whose gas does not cover 1 deg/s throughout."""
+    slack_s: float
+    """[s] time to spare on each leg, beside what a fault costs."""
+    bias_deg_s: tuple[float, float]
+    """[deg/s] least and greatest gyro bias where that is the fault."""
+    turns: int
+
+
+LEVELS: Final = (
+    Level(1, 20, 3.0, 20, 0.10, 90, bias_deg_s=(0.5, 0.8), turns=8),
+    Level(2, 20, 3.0, 20, 0.10, 80, bias_deg_s=(0.5, 0.8), turns=8),
+    Level(2, 20, 2.5, 20, 0.15, 70, bias_deg_s=(0.5, 0.8), turns=8),
+    Level(2, 20, 2.5, 20, 0.15, 60, bias_deg_s=(0.5, 0.8), turns=8),
+    Level(2, 20, 2.5, 20, 0.20, 60, bias_deg_s=(0.45, 0.8), turns=8),
+    Level(2, 30, 2.0, 25, 0.20, 50, bias_deg_s=(0.4, 0.7), turns=12),
+    Level(3, 30, 2.0, 25, 0.25, 50, bias_deg_s=(0.4, 0.7), turns=12),
+    Level(3, 40, 2.0, 25, 0.25, 45, bias_deg_s=(0.35, 0.6), turns=12),
+    Level(3, 40, 1.5, 30, 0.30, 45, bias_deg_s=(0.3, 0.6), turns=12),
+    Level(3, 50, 1.5, 30, 0.30, 40, bias_deg_s=(0.3, 0.5), turns=12),
+)
+
+KINDS: Final = ("gyro_bias", "star_tracker", "stuck_closed", "stuck_open")
+SHARE: Final = 0.65
+"""[-] of missions that carry a fault, at every level."""
+LATE_FAULT_LEVEL: Final = 5
+"""Level from which a fault may begin on the second leg."""
+ATTEMPTS: Final = 200
+
+
+def generate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec:
+    """The mission of a level drawn from a generator.
+
+    Raises:
+        RuntimeError: No candidate met the constraints; cannot happen for the table above.
+    """
+    for _ in range(ATTEMPTS):
+        if plan := _plan(level, rng):
+            row = LEVELS[level]
+            legs = 2 if level >= LATE_FAULT_LEVEL else 1
+            return MissionSpec(
+                family=FAMILY,
+                level=level,
+                seed=seed,
+                start=plan.at_home,
+                targets=plan.targets,
+                directives=tuple(plan.directives),
+                rules=plan.rules(level),
+                clock_s=plan.directives[-1].closes_s,
+                turns=row.turns,
+                faults=plan.fault(KINDS, SHARE, legs, row.bias_deg_s),
+            )
+    raise RuntimeError(f"{FAMILY} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")
+
+
+def _plan(level: int, rng: np.random.Generator) -> Plan | None:
+    row = LEVELS[level]
+    plan = Plan(
+        rng,
+        keep_out_deg=row.keep_out_deg,
+        slack_s=row.slack_s,
+        demanding=bool(rng.random() < row.demanding),
+        faulty=True,
+    )
+    hurried = int(rng.integers(row.targets))
+    if not plan.start():
+        return None
+    for number in range(row.targets):
+        rate = float(rng.choice(HURRIED_DEG_S if number == hurried else CALM_DEG_S))
+        if not plan.add(Leg(rate, row.dwell_s, row.tolerance_deg)):
+            return None
+    return plan if plan.directives[-1].closes_s <= LONGEST_S else None

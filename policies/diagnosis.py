@@ -1,0 +1,209 @@
+"""What is broken, from what the text shows, and what to do about it.
+
+Each fault has a signature in two channels or more; a finding needs all of them, and a doubt costs a `check`.
+
+    stuck open     a valve draws current without a command; the rate changes along the thruster's torque
+    stuck closed   the rate does not change as commanded; the tank keeps the gas that was counted
+    gyro bias      the star tracker contradicts the gyro, in attitude (`inn`) and in rate (`dgyro`)
+    star tracker   blind at rest although neither Sun nor Earth is in its way
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from orbital_ops_env.client.render import PolicyView
+from orbital_ops_env.commands import (
+    THRUSTER_FAULTS,
+    AnyCommand,
+    CalibrateGyro,
+    Check,
+    Coast,
+    Detumble,
+    FaultKind,
+    ReportFault,
+    SelectAttitudeSource,
+    SelectBranch,
+)
+from orbital_ops_env.models import Telemetry
+
+BIASED_INN_DEG: Final = 0.2
+"""[deg] innovation that stands with a biased gyro; 0.06 at most in health."""
+BIASED_DGYRO_DEG_S: Final = 0.1
+SLOW_DEG_S: Final = 0.9
+"""[deg/s] under which a star tracker sees, if nothing is in its way,"""
+SUN_DEG, NADIR_DEG = 37.0, 87.0
+"""[deg] which is the Sun or the Earth nearer than this to its boresight."""
+FRESH_S: Final = 5.0
+"""[s] age of a star tracker solution that is no outage."""
+CALIBRATION_DEG_S: Final = 0.45
+"""[deg/s] fastest true rate at which a calibration begins."""
+SHARP_DEG_S: Final = 0.25
+"""[deg/s] unexplained rate change that tank gauge and valve count can be weighed against."""
+GAS_G_S_DEG: Final = 0.29
+"""[g/(deg/s)] gas that a thruster takes for a rate change, mean of the axes."""
+PULSE_DEG_S: Final = 0.035
+"""[deg/s] missing after a test pulse of half a second, which gives 0.05 to 0.09."""
+LOOKS: Final = 4
+"""Times to drift on and look for stars before a calibration."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A diagnosis."""
+
+    kind: FaultKind
+    unit: int | None = None
+
+    @property
+    def report(self) -> ReportFault:
+        """It, as a telecommand."""
+        return ReportFault(kind=self.kind, unit=self.unit)
+
+
+@dataclass
+class Diagnosis:
+    """Watches a flight; says what to send next while something is wrong, and why."""
+
+    finding: Finding | None = None
+    reported: bool = False
+    _gauge_g: list[float] = field(default_factory=list[float])
+    """Tank minus counted gas so far, in health."""
+    _seen: bool = False
+    """Whether the star tracker has seen in this flight."""
+    _cleared: int = 0
+    """Looks at a blind star tracker that found its view blocked."""
+    _looks: int = 0
+    _pulsed: bool = False
+    _last: AnyCommand | None = None
+
+    def act(self, view: PolicyView) -> tuple[AnyCommand, str] | None:
+        """The next command and why; None while there is nothing to do about a fault."""
+        now = view.telemetry
+        chosen = self._respond(now) if self.finding else self._suspect(now)
+        if self.finding is None and not now.surplus_axis:
+            self._gauge_g.append(now.tank_residual_g)
+        self._seen = self._seen or now.tracker_valid
+        self._last = chosen[0] if chosen else None
+        return chosen
+
+    @property
+    def lost_g(self) -> float:
+        """[g] Counted gas that the tank does not have; negative if it has more."""
+        return 0.0 if self.finding is None else self._lost_g
+
+    _lost_g: float = 0.0
+
+    # -- finding -------------------------------------------------------------------------------
+
+    def _suspect(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
+        if now.detail == "valve_current":
+            return self._found(Finding("stuck_open", _unit(now, along=True)), now)
+        if _biased(now):
+            return self._found(Finding("gyro_bias"), now)
+        if isinstance(self._last, Check) and now.check:
+            return self._read(self._last, now)
+        if now.surplus_axis:
+            return self._weigh(now)
+        if self._seen and not now.tracker_valid and now.rate_deg_s < SLOW_DEG_S and self._cleared < 2:
+            return Check(
+                subsystem="star_tracker"
+            ), "The star tracker is blind at a low rate; look what is in its way."
+        return None
+
+    def _weigh(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
+        """An unexplained rate change: the tank tells a thruster from the gyro."""
+        healthy = sum(self._gauge_g) / max(len(self._gauge_g), 1)
+        expected = GAS_G_S_DEG * now.surplus_deg_s
+        kept = now.tank_residual_g - healthy
+        if now.surplus_deg_s >= SHARP_DEG_S and kept > 0.5 * expected:
+            return self._found(Finding("stuck_closed", _unit(now, along=False)), now)
+        if now.surplus_deg_s >= SHARP_DEG_S and kept < -0.5 * expected:
+            return self._found(Finding("stuck_open", _unit(now, along=True)), now)
+        if not self._pulsed:
+            self._pulsed = True
+            return Check(
+                subsystem="thrusters"
+            ), f"The rate changed by {now.surplus_deg_s:g} deg/s unexplained."
+        return None
+
+    def _read(self, check: Check, now: Telemetry) -> tuple[AnyCommand, str] | None:
+        """What a check found."""
+        if check.subsystem == "thrusters":
+            axis = max("xyz", key=lambda a: abs(now.check[f"dw_{a}"]))
+            missing = now.check[f"dw_{axis}"]
+            if abs(missing) < PULSE_DEG_S:
+                return None
+            channel = 2 * "xyz".index(axis) + (0 if missing < 0 else 1)
+            return self._found(Finding("stuck_closed", 1 + channel + 6 * (now.branch == "B")), now)
+        blocked = now.check.get("sun", 180.0) < SUN_DEG or now.check["nadir"] < NADIR_DEG
+        if now.check["age"] < FRESH_S or blocked:
+            self._cleared += 1
+            return None
+        return self._found(Finding("star_tracker"), now)
+
+    def _found(self, finding: Finding, now: Telemetry) -> tuple[AnyCommand, str] | None:
+        self.finding = finding
+        return self._respond(now)
+
+    # -- responding ----------------------------------------------------------------------------
+
+    def _respond(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
+        assert self.finding
+        kind = self.finding.kind
+        remedy = None
+        if kind in THRUSTER_FAULTS:
+            remedy = self._other_branch(now)
+            self._lost_g = -now.tank_residual_g
+        elif kind == "gyro_bias" and _biased(now):
+            remedy = self._calibrate(now)
+        elif kind == "star_tracker" and now.source == "star_tracker":
+            remedy = (
+                SelectAttitudeSource(source="sun_sensors"),
+                "No stars: let the Sun sensors hold the attitude.",
+            )
+        if remedy or self.reported or (kind in THRUSTER_FAULTS and self.finding.unit is None):
+            return remedy
+        self.reported = True
+        return self.finding.report, f"The residuals agree on {kind}, and it is worked round."
+
+    def _other_branch(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
+        assert self.finding
+        unit = self.finding.unit
+        hurt = now.branch if unit is None else "AB"[unit > 6]
+        if self._switched or now.branch != hurt:
+            return None
+        self._switched = True
+        other = SelectBranch(branch="B" if now.branch == "A" else "A")
+        return other, f"Thruster {unit or '?'} does not do as commanded: the other branch has full authority."
+
+    _switched: bool = False
+
+    def _calibrate(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
+        true_deg_s = now.rate_deg_s - (now.gyro_tracker_deg_s or 0.0)
+        if not now.tracker_valid:
+            if self._looks >= LOOKS:
+                return None
+            self._looks += 1
+            return Coast(duration_s=30), "The gyro is biased and no star in view: drift until there is one."
+        if true_deg_s > CALIBRATION_DEG_S:
+            return Detumble(
+                rate_deg_s=0.1
+            ), "The gyro is biased; slow down first, a calibration needs a low rate."
+        return CalibrateGyro(duration_s=60), "The star tracker contradicts the gyro: take its bias out."
+
+
+def _biased(now: Telemetry) -> bool:
+    """Whether gyro and star tracker disagree, in attitude and in rate."""
+    return (
+        now.tracker_valid
+        and now.innovation_deg > BIASED_INN_DEG
+        and abs(now.gyro_tracker_deg_s or 0.0) > BIASED_DGYRO_DEG_S
+    )
+
+
+def _unit(now: Telemetry, *, along: bool) -> int | None:
+    """The thruster of the selected branch whose torque is along the unexplained change, or against it."""
+    if not now.surplus_axis:
+        return None
+    positive = (now.surplus_axis[0] == "+") is along
+    return 1 + 2 * "xyz".index(now.surplus_axis[1]) + (0 if positive else 1) + 6 * (now.branch == "B")
