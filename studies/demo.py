@@ -7,7 +7,7 @@ is 0 only if they do.
 import argparse
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, cast
 
@@ -70,6 +70,8 @@ class Flown:
     """[-] sum of the step rewards."""
     components: dict[str, float] = field(default_factory=dict[str, float])
     outcome: str = "ongoing"
+    rationales: list[str] = field(default_factory=list[str])
+    """Why the policy sent each command; the wire does not carry it."""
 
 
 # -- flight ------------------------------------------------------------------------------------
@@ -85,6 +87,7 @@ def fly(address: str, spec: MissionSpec, episode_seed: int, name: str, live: Liv
         policy.begin(spec.seed)
         while flown.outcome == "ongoing":
             flown.commands.append(policy.act(flown.views[-1]))
+            flown.rationales.append(policy.rationale)
             live.update(board(spec, flown))
             result = env.step(OrbitalOpsAction(command=flown.commands[-1]))
             seen = result.observation
@@ -128,7 +131,7 @@ def _cells(spec: MissionSpec, seen: PolicyView | None) -> list[RenderableType]:
 
 
 def refly(spec: MissionSpec, episode_seed: int, flown: Flown) -> Record:
-    """The same flight in process, with its true history.
+    """The same flight in process, with its true history and the policy's own rationales.
 
     Raises:
         DemoError: It does not score what the wire reported.
@@ -142,7 +145,7 @@ def refly(spec: MissionSpec, episode_seed: int, flown: Flown) -> Record:
             f"{spec} episode_seed={episode_seed}: {flown.name} {flown.outcome} on the wire but "
             f"{again.outcome} in process; (wire, process) apart: {apart or 'nothing else'}"
         )
-    return record(flown.name, again)
+    return record(flown.name, replace(again, rationales=tuple(flown.rationales)))
 
 
 def scores(records: list[Record]) -> Table:

@@ -15,17 +15,25 @@ from orbital_ops_env.missions.mission import (
     MissionSpec,
     Point,
     Progress,
+    QuietWindow,
     RateCap,
     ReduceRate,
     Reserve,
     SunKeepOut,
 )
 from orbital_ops_env.server.flight import Flight
-from orbital_ops_env.sim.frames import angles_between
-from orbital_ops_env.sim.state import Track
+from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage
+from orbital_ops_env.sim.frames import angles_between, dcm_from_mrp, relative, rotation_angle
+from orbital_ops_env.sim.state import Thrusters, Track
 
 UNITS: Final = {"rate_deg_s": "°/s", "deadband_deg": "°", "duration_s": " s", "on_time_s": " s"}
 """Unit by argument of a command."""
+ASTRAY_DEG: Final = 1.0
+"""[deg] by which the estimated attitude must get worse to be worth a word."""
+ASTRAY_DEG_S: Final = 0.1
+"""[deg/s] the same for the estimated body rate; the gyro's noise is a tenth of it."""
+ASTRAY_G: Final = 0.05
+"""[g] the same for the gas counted on board; without a fault it is right within 0.001 g."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,22 @@ class Record:
     def done_at(self, number: int) -> float | None:
         """[s] mission time at which directive `number` (from 0) was done; None if it never was."""
         return next((p.t for p in self.progress if p.done > number), None)
+
+    def held(self, number: int) -> list[tuple[float, float]]:
+        """[s] Spans in which the condition of directive `number` (from 0) held while it was current."""
+        spans: dict[float, float] = {}
+        for before, now in pairwise(self.progress):
+            if now.done == number and not math.isinf(now.since):
+                spans[now.since] = now.t
+            elif before.done == number < now.done:
+                spans[min(before.since, now.t)] = now.t
+        return list(spans.items())
+
+    @property
+    def broke(self) -> list[Fault]:
+        """Faults that acted before the mission was decided, in order of onset."""
+        faults = sorted(self.flight.spec.faults, key=lambda fault: fault.onset_s)
+        return [fault for fault in faults if fault.onset_s < self.over_s]
 
 
 def record(name: str, flight: Flight) -> Record:
@@ -92,6 +116,22 @@ def limit(rule: FlightRule) -> str:
         case RateCap():
             since = f" from {rule.from_s:.0f} s" if rule.from_s else ""
             return f"body rate under {math.degrees(rule.rate_rad_s):g}°/s{since}"
+        case QuietWindow():
+            return f"nothing fires from {rule.opens_s:.0f} s to {rule.closes_s:.0f} s"
+
+
+def damage(fault: Fault) -> str:
+    """What a fault breaks, how and when."""
+    match fault:
+        case GyroBias():
+            what = f"gyro biased by {math.degrees(math.hypot(*fault.bias_rad_s)):.2g}°/s"
+        case TrackerOutage():
+            what = "star tracker out"
+        case StuckClosed():
+            what = f"thruster {fault.unit} stuck closed"
+        case StuckOpen():
+            what = f"thruster {fault.unit} stuck open"
+    return f"{what} at {fault.onset_s:.0f} s"
 
 
 def brief(spec: MissionSpec) -> list[str]:
@@ -106,25 +146,61 @@ def brief(spec: MissionSpec) -> list[str]:
 
 
 def verdict(flown: Record) -> str:
-    """Why the mission was won or lost, in a sentence or two."""
+    """Why the mission was won or lost, in a few sentences."""
     spec, end = flown.flight.spec, flown.progress[-1]
     gas = f"{1e3 * end.propellant_kg:.2f} of {1e3 * spec.start.propellant_kg:.2f} g"
-    total = len(spec.directives)
+    broke = " and ".join(damage(fault) for fault in flown.broke)
     if flown.flight.succeeded:
-        spare = spec.clock_s - end.t
+        despite = f" That was in spite of {broke}." if broke else ""
         return (
-            f"Every directive done at {end.t:.0f} s, {spare:.0f} s before the clock ran "
-            f"out, with {gas} of propellant left."
+            f"Every directive done at {end.t:.0f} s, {spec.clock_s - end.t:.0f} s before the clock ran "
+            f"out, with {gas} of propellant left.{despite}"
         )
-    so_far = f"{end.done} of {total} directives done, {gas} of propellant left."
+    before = f"Broken before that: {broke}{_aftermath(flown)}. " if broke else ""
+    done = f"{end.done} of {len(spec.directives)} directives done"
+    return f"{_loss(flown)}. {before}{done}, {gas} of propellant left."
+
+
+def _loss(flown: Record) -> str:
+    """What the mission was lost by."""
+    spec, end = flown.flight.spec, flown.progress[-1]
     if spec.violated(end):
-        rules = "; ".join(limit(spec.rules[k]) for k in sorted(end.broken) if spec.rules[k].hard)
-        return f"Hard rule broken at {end.t:.0f} s: {rules}. {so_far}"
+        hard = [spec.rules[k] for k in sorted(end.broken) if spec.rules[k].hard]
+        return f"Hard rule broken at {end.t:.0f} s: {'; '.join(_breach(flown, rule) for rule in hard)}"
     asked = f"D{end.done + 1} ({goal(spec.directives[end.done])})"
     if spec.missed(end):
-        return f"{asked} was not done when its window closed: {_standing(flown)}. {so_far}"
+        return f"{asked} was not done when its window closed: {_standing(flown)}"
     how = "Given up" if flown.flight.outcome == "ended" else "Out of commands"
-    return f"{how} at {end.t:.0f} s, before {asked} was done. {so_far}"
+    return f"{how} at {end.t:.0f} s, before {asked} was done"
+
+
+def _breach(flown: Record, rule: FlightRule) -> str:
+    """A rule, and what broke it where that says more."""
+    if not isinstance(rule, QuietWindow):
+        return limit(rule)
+    ends = [snapshot.t for snapshot in flown.flight.snapshots[1:]]
+    number = int(np.searchsorted(ends, flown.over_s))
+    return (
+        f"{limit(rule)}, yet a thruster did in command {number + 1} ({label(flown.flight.commands[number])})"
+    )
+
+
+def _aftermath(flown: Record) -> str:
+    """What went wrong between the first fault and the end of the mission; empty if nothing did by much."""
+    truth, estimate = flown.truth, flown.estimate
+    rows = (truth.t >= flown.broke[0].onset_s) & (truth.t <= flown.over_s)
+    spin = np.degrees(np.linalg.norm(estimate.omega_BN_B - truth.omega_BN_B, axis=1))[rows]
+    astray = knowledge_error_deg(flown)[rows]
+    missing = 1e3 * (estimate.propellant_kg - truth.propellant_kg)[rows]
+    more_g = missing[-1] - missing[0]
+    words: list[str] = []
+    if spin.max() - spin[0] > ASTRAY_DEG_S:
+        words.append(f"estimated body rate up to {spin.max():.2g}°/s wrong")
+    if astray.max() - astray[0] > ASTRAY_DEG:
+        words.append(f"estimated attitude up to {astray.max():.3g}° wrong")
+    if abs(more_g) > ASTRAY_G:
+        words.append(f"{abs(more_g):.2f} g {'more' if more_g > 0 else 'less'} gas used than counted on board")
+    return f"; since then {', '.join(words)}" if words else ""
 
 
 def _standing(flown: Record) -> str:
@@ -156,6 +232,13 @@ def pointing_error_deg(flown: Record, track: Track) -> NDArray[np.float64]:
     return error
 
 
+def knowledge_error_deg(flown: Record) -> NDArray[np.float64]:
+    """[deg] (n,) Angle between estimated and true attitude."""
+    pairs = zip(flown.estimate.sigma_BN, flown.truth.sigma_BN, strict=True)
+    turns = [rotation_angle(relative(dcm_from_mrp(here), dcm_from_mrp(true))) for here, true in pairs]
+    return np.degrees(turns)
+
+
 def body_rate_deg_s(flown: Record, track: Track) -> NDArray[np.float64]:
     """[deg/s] (n,) Magnitude of the body rate."""
     return np.degrees(np.linalg.norm(track.omega_BN_B, axis=1))
@@ -172,7 +255,7 @@ def propellant_g(flown: Record, track: Track) -> NDArray[np.float64]:
 
 
 def open_valves(flown: Record) -> dict[str, NDArray[np.float64]]:
-    """[-] (n,) Mean number of open valves over the second before, by branch.
+    """[-] (n,) Mean number of valves commanded open over the second before, by branch.
 
     The split between branches is that of the commanded on-times of each command.
     """
@@ -186,3 +269,15 @@ def open_valves(flown: Record) -> dict[str, NDArray[np.float64]]:
             rows = (truth.t > after.began) & (truth.t <= after.t)
             share_b[rows] = units[len(units) // 2 :].sum() / units.sum()
     return {"A": rate * (1 - share_b), "B": rate * share_b}
+
+
+def flowing_valves(flown: Record) -> NDArray[np.float64]:
+    """[-] (n,) Mean number of valves that truly let gas out over the second before."""
+    mass, time = flown.truth.propellant_kg, flown.truth.t
+    spent = -np.diff(mass, prepend=mass[0])
+    return spent / np.maximum(np.diff(time, prepend=time[0] - 1.0), 1e-9) / Thrusters().flow_kg_s
+
+
+def fired_in_quiet(flown: Record, rule: QuietWindow) -> NDArray[np.bool_]:
+    """(n,) Rows of `truth` at which a thruster fired in a quiet window."""
+    return rule.broken(flown.truth, flown.flight.spec)

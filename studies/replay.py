@@ -11,7 +11,7 @@ from typing import Final
 from plotly.offline import get_plotlyjs
 
 from orbital_ops_env.rewards.rubric import Weights
-from orbital_ops_env.studies.record import Record, brief, label, verdict
+from orbital_ops_env.studies.record import Record, brief, damage, label, verdict
 from orbital_ops_env.studies.timeline import figure
 
 MEANING: Final = {
@@ -68,12 +68,23 @@ def page(records: Sequence[Record]) -> str:
 <title>OrbitalOps replay: {escape(str(spec))}</title><style>{STYLE}</style>
 <script>{get_plotlyjs()}</script></head><body>
 <h1>OrbitalOps mission replay</h1><p class="line">{escape(seeds)}</p>
-<div class="top"><div><h2>The mission</h2><ul>{asked}</ul></div>
+<div class="top"><div><h2>The mission</h2><ul>{asked}</ul>{_broken(records)}</div>
 <div><h2>The score</h2>{_scores(records)}</div></div>
 <h2>The flights <span class="muted">(click one; drag over a plot to zoom, double-click to zoom out)
 </span></h2><div class="tabs">{"".join(_card(n, flown) for n, flown in enumerate(records))}</div>
 {"".join(_section(n, flown) for n, flown in enumerate(records))}
 <script>const FLIGHTS=[{plots}];{SCRIPT}</script></body></html>"""
+
+
+def _broken(records: Sequence[Record]) -> str:
+    """The faults of the mission, and the flights that were over before."""
+    lines: list[str] = []
+    for number, fault in enumerate(records[0].flight.spec.faults, start=1):
+        spared = [f"{flown.name} at {flown.over_s:.0f} s" for flown in records if fault not in flown.broke]
+        late = f" (after the end of {', '.join(spared)})" if spared else ""
+        lines.append(f"<li>{escape(f'F{number}  {damage(fault)}{late}')}</li>")
+    head = 'What broke <span class="muted">(never told to the controller)</span>'
+    return f"<h2>{head}</h2><ul>{''.join(lines)}</ul>" if lines else "<h2>Nothing broke</h2>"
 
 
 def _scores(records: Sequence[Record]) -> str:
@@ -116,11 +127,12 @@ HEADS: Final = ("command", "began [s]", "ended [s]", "error", "rate", "gas used 
 
 def _section(number: int, flown: Record) -> str:
     views, lines = flown.flight.views, [_cells("th", list(HEADS))]
-    for n, command in enumerate(flown.flight.commands):
+    for n, (command, why) in enumerate(zip(flown.flight.commands, flown.flight.rationales, strict=True)):
         snapshot, seen = flown.flight.snapshots[n + 1], views[n + 1].telemetry
         used = views[n].telemetry.propellant_g - seen.propellant_g
+        reason = f'<div class="muted">{escape(why)}</div>' if why else ""
         row = [
-            f"{n + 1} {escape(label(command))}",
+            f"{n + 1} {escape(label(command))}{reason}",
             f"{snapshot.began:.0f}",
             f"{snapshot.t:.0f}",
             "" if seen.error_deg is None else f"{seen.error_deg:.1f}°",
@@ -130,7 +142,8 @@ def _section(number: int, flown: Record) -> str:
         ]
         lines.append(_cells("td", row))
     title = f"Command log of {escape(flown.name)}"
+    note = "(as telemetry reported it; under each command, why it was sent)"
     return (
-        f'<section><div id="flight{number}"></div><h2>{title} <span class="muted">(as telemetry '
-        f"reported it)</span></h2><table>{''.join(lines)}</table></section>"
+        f'<section><div id="flight{number}"></div><h2>{title} <span class="muted">{note}</span></h2>'
+        f"<table>{''.join(lines)}</table></section>"
     )

@@ -2,8 +2,10 @@
 """A flight on one time axis: plan and commands, then one row for each quantity."""
 
 import math
+import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any, Final
 
 import plotly.graph_objects as go
@@ -13,17 +15,24 @@ from orbital_ops_env.missions.mission import (
     FlightRule,
     MissionSpec,
     Point,
+    QuietWindow,
     RateCap,
     ReduceRate,
     Reserve,
     SunKeepOut,
 )
+from orbital_ops_env.sim.faults import unit_of
 from orbital_ops_env.sim.state import Track
 from orbital_ops_env.studies.record import (
     Record,
     body_rate_deg_s,
+    damage,
+    fired_in_quiet,
+    flowing_valves,
     goal,
+    knowledge_error_deg,
     label,
+    limit,
     open_valves,
     pointing_error_deg,
     propellant_g,
@@ -33,9 +42,9 @@ from orbital_ops_env.studies.record import (
 TRUE, ESTIMATED, GOOD, BAD, SOFT = "#0b4f9e", "#e8710a", "#2b8a3e", "#c92a2a", "#868e96"
 BRANCHES: Final = ("#1098ad", "#c2255c")
 """Colour of branch A and B."""
-BATTERY: Final = "#5f3dc4"
-FAINT: Final = "26"
-"""Alpha of a shaded region, hexadecimal."""
+BATTERY, ASTRAY, FAULT = "#5f3dc4", "#862e9c", "#8a6d00"
+FAINT, FAINTEST = "26", "18"
+"""Alpha of a shaded region and of the band of a fault, hexadecimal."""
 COMMANDS: Final = {"slew": "#74c0fc", "hold": "#8ce0cf", "detumble": "#b197fc", "coast": "#dee2e6"}
 """Colour by command; `OTHER` for the rest."""
 OTHER: Final = "#ffc078"
@@ -50,15 +59,21 @@ ENDS: Final = {
 """Symbol and colour by end reason."""
 CHARACTERS: Final = 175
 """[-] characters of a label that fit the width of the timeline."""
-ERROR_AXIS_DEG: Final = (0.03, 180.0)
+ERROR_AXIS_DEG, KNOWLEDGE_AXIS_DEG = (0.03, 180.0), (0.003, 180.0)
 UNDER: Final = 0.42
-"""[-] how far under its lane a directive's mark stands."""
+"""[-] how far under its lane a directive's mark and its dwell stand."""
+STRIP: Final = 0.14
+"""[-] height of the strip that shows the dwell."""
+HOVER: Final = 60
+"""[-] characters in a line of hover text."""
 END_LANE: Final = -0.75
 """[-] where end reasons stand under the commands, whose lane is 0."""
 GAP: Final = 0.035
 """[-] share of the height between two rows."""
 UNIT_PX: Final = 150
 """[px] height of a row of weight 1."""
+LANE: Final = 0.38
+"""[-] weight of a lane in the row of plan and commands."""
 
 
 class _Panel:
@@ -121,10 +136,14 @@ class _Panel:
         else:
             span = [begin, spec.clock_s]
             self.line(span, [limit, limit], "soft limit", SOFT, "dash", hoverinfo="skip")
-        number = spec.rules.index(rule)
+        self.breaks(flown, rule, limit)
+
+    def breaks(self, flown: Record, rule: FlightRule, y: float) -> None:
+        """A mark where a flight rule was first broken."""
+        number = flown.flight.spec.rules.index(rule)
         broken = next((p.t for p in flown.progress if number in p.broken), None)
         if broken is not None:
-            self.marks([broken], [limit], "rule broken", "x", BAD)
+            self.marks([broken], [y], "rule broken", "x", BAD)
 
     def bars(self, spans: list[tuple[float, float]], name: str, **style: Any) -> None:
         """Labelled segments of mission time."""
@@ -140,6 +159,11 @@ class _Panel:
             **style,
         )
 
+    def write(self, x: float, y: float, text: str, anchor: str, colour: str = "#212529") -> None:
+        """Words that begin or end at an instant."""
+        place = {"yref": self._axis, "yanchor": "middle", "xanchor": anchor}
+        _write(self._fig, x, y, text, **place, font={"size": 12, "color": colour})
+
     def marks(self, x: list[float], y: list[float], name: str, symbol: str, colour: str) -> None:
         """Symbols at instants."""
         marker = {"symbol": symbol, "color": colour, "size": 11, "line": {"width": 0}}
@@ -150,35 +174,83 @@ def _rules(flown: Record, kind: type[Any]) -> list[Any]:
     return [rule for rule in flown.flight.spec.rules if isinstance(rule, kind)]
 
 
+def _lanes(spec: MissionSpec) -> list[str]:
+    """What stands in the row of plan and commands, from the bottom up."""
+    quiet = any(isinstance(rule, QuietWindow) for rule in spec.rules)
+    directives = [f"D{n}" for n in range(len(spec.directives), 0, -1)]
+    faults = [f"F{n}" for n in range(len(spec.faults), 0, -1)]
+    return ["commands", *(["quiet"] if quiet else []), *directives, *faults]
+
+
 def _plan(panel: _Panel, flown: Record) -> None:
-    directives = flown.flight.spec.directives
-    lanes = [float(n) for n in range(len(directives), 0, -1)]
-    panel.bars(
-        [(d.opens_s, d.closes_s) for d in directives],
-        "directive window",
-        y=lanes,
-        text=[f"{goal(d)} for {d.dwell_s:.0f} s" for d in directives],
-        marker={"color": GOOD + FAINT, "line": {"color": GOOD, "width": 1}},
-        hoverinfo="skip",
-    )
-    done = [(flown.done_at(n), lane) for n, lane in enumerate(lanes)]
-    met = [(t, lane - UNDER) for t, lane in done if t is not None]
-    panel.marks([t for t, _ in met], [lane for _, lane in met], "directive done", "star", GOOD)
-    if len(met) < len(lanes):
-        panel.marks([flown.over_s], [lanes[len(met)] - UNDER], "directive not done", "x", BAD)
     _commands(panel, flown)
+    _quiet(panel, flown)
+    _directives(panel, flown)
+    _faults(panel, flown)
+
+
+def _directives(panel: _Panel, flown: Record) -> None:
+    """The window of each directive, and when its condition held."""
+    spec, end = flown.flight.spec, flown.progress[-1]
+    for number, directive in enumerate(spec.directives):
+        lane = float(_lanes(spec).index(f"D{number + 1}"))
+        span, held = (directive.opens_s, directive.closes_s), flown.held(number)
+        border = {"color": GOOD + FAINT, "line": {"color": GOOD, "width": 1}}
+        panel.bars([span], "directive window", y=[lane], marker=border, hoverinfo="skip")
+        best = max((until - since for since, until in held), default=0.0)
+        told = f"held {best:.0f} s" if end.done >= number else "never its turn"
+        _caption(panel, flown, span, lane, f"{goal(directive)} for {directive.dwell_s:.0f} s, {told}")
+        strip = {"y": [lane - UNDER] * len(held), "width": STRIP, "marker": {"color": GOOD}}
+        panel.bars(held, "goal held", hoverinfo="skip", **strip)
+        done = flown.done_at(number)
+        if done is not None:
+            panel.marks([done], [lane - UNDER], "directive done", "star", GOOD)
+        elif number == end.done:
+            panel.marks([flown.over_s], [lane - UNDER], "directive not done", "x", BAD)
+
+
+def _quiet(panel: _Panel, flown: Record) -> None:
+    for rule in _rules(flown, QuietWindow):
+        lane = float(_lanes(flown.flight.spec).index("quiet"))
+        span = (rule.opens_s, rule.closes_s)
+        panel.area(span, (lane - UNDER + STRIP, lane + UNDER - STRIP), "forbidden", BAD)
+        _caption(panel, flown, span, lane, limit(rule))
+        panel.breaks(flown, rule, lane)
+
+
+def _faults(panel: _Panel, flown: Record) -> None:
+    """What broke from when on, in words; the band over all rows is drawn by `_bands`."""
+    spec = flown.flight.spec
+    for number, fault in enumerate(spec.faults, start=1):
+        lane = float(_lanes(spec).index(f"F{number}"))
+        late = "" if fault in flown.broke else ": after the end of the mission"
+        anchor = "right" if fault.onset_s > spec.clock_s / 2 else "left"
+        text = f"<b>{damage(fault)}</b>{late}"
+        panel.write(fault.onset_s, lane, text, anchor, FAULT)
+
+
+def _caption(panel: _Panel, flown: Record, span: tuple[float, float], lane: float, text: str) -> None:
+    """Words in a window, or beside it if it is too narrow."""
+    (opens, closes), clock = span, flown.flight.spec.clock_s
+    if len(text) <= CHARACTERS * (closes - opens) / clock:
+        panel.write(opens, lane, text, "left")
+    elif opens > clock / 2:
+        panel.write(opens, lane, text, "right")
+    else:
+        panel.write(closes, lane, text, "left")
 
 
 def _commands(panel: _Panel, flown: Record) -> None:
     commands, snapshots = flown.flight.commands, flown.flight.snapshots[1:]
     labels = [f"{n} {label(command)}" for n, command in enumerate(commands, 1)]
     room = [CHARACTERS * (s.t - s.began) / flown.flight.spec.clock_s for s in snapshots]
+    told = zip(labels, snapshots, flown.flight.rationales, strict=True)
     panel.bars(
         [(s.began, s.t) for s in snapshots],
         "command",
         y=[0.0] * len(commands),
         text=[_fitting(words, space) for words, space in zip(labels, room, strict=True)],
-        customdata=[f"{w}: {s.reason} {s.detail}" for w, s in zip(labels, snapshots, strict=True)],
+        customdata=[_hover(f"{words}: {s.reason} {s.detail}", why) for words, s, why in told],
         hovertemplate="%{customdata}",
         marker={"color": [COMMANDS.get(c.command, OTHER) for c in commands]},
         showlegend=False,
@@ -187,6 +259,12 @@ def _commands(panel: _Panel, flown: Record) -> None:
         ends = [s.t for s in snapshots if s.reason == reason]
         name = f"ended: {reason.replace('_', ' ')}"
         panel.marks(ends, [END_LANE] * len(ends), name, *ENDS[reason])
+
+
+def _hover(*texts: str) -> str:
+    """Texts under one another, in lines of bearable length."""
+    lines = [line for text in texts for line in textwrap.wrap(text, HOVER)]
+    return "<br>".join(escape(line) for line in lines)
 
 
 def _fitting(words: str, room: float) -> str:
@@ -198,6 +276,12 @@ def _fitting(words: str, room: float) -> str:
 def _pointing(panel: _Panel, flown: Record) -> None:
     panel.goals(flown, Point, ERROR_AXIS_DEG[0])
     panel.pair(flown, pointing_error_deg, "deg pointing error")
+
+
+def _knowledge(panel: _Panel, flown: Record) -> None:
+    style = {"fill": "tozeroy", "fillcolor": ASTRAY + FAINT}
+    style |= {"hovertemplate": "%{y:.3g} deg between estimated and true attitude"}
+    panel.line(flown.truth.t, knowledge_error_deg(flown), "estimate is wrong by", ASTRAY, **style)
 
 
 def _rate(panel: _Panel, flown: Record) -> None:
@@ -220,10 +304,18 @@ def _gas(panel: _Panel, flown: Record) -> None:
 
 
 def _valves(panel: _Panel, flown: Record) -> None:
+    style = {"fill": "tozeroy", "line_shape": "hv", "hovertemplate": "%{y:.1f} valves open"}
+    t, flowing = flown.truth.t, flowing_valves(flown)
     for (branch, mean), colour in zip(open_valves(flown).items(), BRANCHES, strict=True):
         fired = "legendonly" if branch == "B" and not mean.any() else True
-        style = {"fill": "tozeroy", "line_shape": "hv", "hovertemplate": "%{y:.1f} valves open"}
-        panel.line(flown.truth.t, mean, f"branch {branch}", colour, visible=fired, **style)
+        panel.line(t, mean, f"branch {branch}", colour, visible=fired, **style)
+    for rule in _rules(flown, QuietWindow):
+        panel.area((rule.opens_s, rule.closes_s), (0, max(flowing.max(), 1.0)), "forbidden", BAD)
+        fired = fired_in_quiet(flown, rule)
+        panel.marks(t[fired].tolist(), flowing[fired].tolist(), "fired in quiet window", "x", BAD)
+    if any(unit_of(fault) for fault in flown.broke):
+        hover = {"line_shape": "hv", "hovertemplate": "%{y:.1f} valves let gas out"}
+        panel.line(t, flowing, "gas truly flowing", TRUE, "dot", **hover)
 
 
 def _battery(panel: _Panel, flown: Record) -> None:
@@ -238,7 +330,7 @@ class _Row:
 
     title: str
     weight: float
-    """[-] share of the height."""
+    """[-] share of the height; the plan's grows by its lanes."""
     draw: Callable[[_Panel, Record], None]
     axis: dict[str, Any] = field(default_factory=dict)
     shown: Callable[[MissionSpec], bool] = lambda spec: True
@@ -248,20 +340,30 @@ def _keeps_out(spec: MissionSpec) -> bool:
     return any(isinstance(rule, SunKeepOut) for rule in spec.rules)
 
 
-LOGARITHMIC: Final = {
-    "type": "log",
-    "range": [math.log10(limit) for limit in ERROR_AXIS_DEG],
-    "tickvals": [0.1, 1, 10, 100],
-}
+def _logarithmic(limits: tuple[float, float], *ticks: float) -> dict[str, Any]:
+    return {"type": "log", "range": [math.log10(limit) for limit in limits], "tickvals": ticks}
+
+
 STAY: Final = ": must stay in the green box"
 FROM_ZERO: Final = {"rangemode": "tozero"}
 ROWS: Final = (
-    _Row("<b>Plan and commands</b>", 1.7, _plan, {"showgrid": False}),
-    _Row(f"<b>Pointing error</b> [deg] to the next target{STAY}", 1.2, _pointing, LOGARITHMIC),
+    _Row("<b>Plan and commands</b>", 1.5 * LANE, _plan, {"showgrid": False}),
+    _Row(
+        f"<b>Pointing error</b> [deg] to the next target{STAY}",
+        1.2,
+        _pointing,
+        _logarithmic(ERROR_AXIS_DEG, 0.1, 1, 10, 100),
+    ),
+    _Row(
+        "<b>Estimated against true attitude</b> [deg] between them",
+        0.8,
+        _knowledge,
+        _logarithmic(KNOWLEDGE_AXIS_DEG, 0.01, 1, 100),
+    ),
     _Row("<b>Body rate</b> [deg/s]", 1.0, _rate, FROM_ZERO),
     _Row("<b>Payload to Sun</b> [deg]", 0.9, _sun, {"range": [0, 185]}, _keeps_out),
     _Row("<b>Usable propellant</b> [g]", 1.0, _gas, FROM_ZERO),
-    _Row("<b>Open valves</b> (mean over each second)", 0.8, _valves, FROM_ZERO),
+    _Row("<b>Valves commanded open</b> (mean over each second)", 0.8, _valves, FROM_ZERO),
     _Row("<b>Battery</b> [%]", 0.7, _battery, {"range": [0, 105]}),
 )
 
@@ -269,7 +371,8 @@ ROWS: Final = (
 def figure(flown: Record) -> go.Figure:
     """A flight on one time axis: plan and commands, then one row for each quantity."""
     spec = flown.flight.spec
-    rows = [row for row in ROWS if row.shown(spec)]
+    rows, lanes = [row for row in ROWS if row.shown(spec)], _lanes(spec)
+    rows[0] = replace(rows[0], weight=rows[0].weight + LANE * (len(lanes) - 1))
     total = sum(row.weight for row in rows)
     fig = go.Figure()
     top = 1.0
@@ -280,10 +383,9 @@ def figure(flown: Record) -> go.Figure:
         _write(fig, 0, top - GAP, row.title, xref="paper", xanchor="left")
         row.draw(_Panel(fig, number), flown)
         top = bottom
-    lanes = len(spec.directives)
-    names = ["commands", *(f"D{n}" for n in range(lanes, 0, -1))]
-    ticks = {"tickvals": list(range(lanes + 1)), "ticktext": names, "range": [-1, lanes + 0.5]}
+    ticks = {"tickvals": list(range(len(lanes))), "ticktext": lanes, "range": [-1, len(lanes) - 0.5]}
     fig.update_layout(yaxis=ticks)
+    _bands(fig, flown)
     _end(fig, flown)
     _style(fig, spec, total * UNIT_PX, f"y{len(rows)}")
     return fig
@@ -292,6 +394,17 @@ def figure(flown: Record) -> go.Figure:
 def _write(fig: go.Figure, x: float, y: float, text: str, **style: Any) -> None:
     place = {"yref": "paper", "yanchor": "bottom", "showarrow": False, "font": {"size": 13}}
     fig.add_annotation(x=x, y=y, text=text, **(place | style))
+
+
+def _bands(fig: go.Figure, flown: Record) -> None:
+    """A line where something broke, and a band from the first to the end of the mission."""
+    span = {"yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
+    if flown.broke:
+        first, band = flown.broke[0].onset_s, {"fillcolor": FAULT + FAINTEST, "line": {"width": 0}}
+        fig.add_shape(x0=first, x1=flown.over_s, name="broken", **band, **span)
+    for fault in flown.flight.spec.faults:
+        onset, line = fault.onset_s, {"color": FAULT, "width": 2, "dash": "dash"}
+        fig.add_shape(x0=onset, x1=onset, line=line, name="fault", **(span | {"layer": "above"}))
 
 
 def _end(fig: go.Figure, flown: Record) -> None:
