@@ -13,6 +13,9 @@ FAULT_SPARE_S: Final = 130.0
 """[s] in every window: a turn cut short, a diagnosis, a calibration, the turn again."""
 FAULT_SPARE_G: Final = 0.7
 """[g] in every budget, for the same and for what is lost before it is noticed."""
+BIAS_DEG_S: Final = (0.3, 0.45)
+"""[deg/s] least and greatest gyro bias: enough to miss every tolerance, and under the 0.5 at which a craft
+can still be calibrated."""
 EARLIEST_S: Final = 5.0
 FAULT_LEVEL: Final = 3
 """Level from which every family's missions may carry a fault."""
@@ -31,7 +34,6 @@ def draw_fault(
     share: float,
     latest_s: float,
     turn_B: Vec3,
-    bias_deg_s: tuple[float, float],
 ) -> tuple[Fault, ...]:
     """A fault, or none.
 
@@ -41,7 +43,6 @@ def draw_fault(
         share: [-] of missions that carry one.
         latest_s: [s] mission time by which it begins.
         turn_B: (3,) turn in B that a stuck thruster must disturb; its axes are drawn by their share of it.
-        bias_deg_s: [deg/s] least and greatest gyro bias.
 
     Raises:
         ValueError: A kind that missions do not draw.
@@ -52,7 +53,7 @@ def draw_fault(
     onset = float(rng.integers(int(EARLIEST_S), max(int(latest_s), int(EARLIEST_S) + 1)))
     axis = int(rng.choice(3, p=unit(turn_B) ** 2))
     number = 1 + 2 * axis + int(rng.integers(2))
-    bias = math.radians(rng.uniform(*bias_deg_s)) * unit(rng.normal(size=3))
+    bias = math.radians(rng.uniform(*BIAS_DEG_S)) * unit(rng.normal(size=3))
     match kind:
         case "gyro_bias":
             return (GyroBias(onset, triple(bias)),)

@@ -107,8 +107,6 @@ STABLE_RATIO: Final = 1.3
 """[-] time given for the detumble over what it takes."""
 KINDS: Final = ("gyro_bias", "stuck_closed", "stuck_open")
 """The star tracker is not among them: a craft that never saw the stars could not find its target."""
-BIAS_DEG_S: Final = (0.3, 0.45)
-"""[deg/s] least and greatest gyro bias; a calibration accepts a craft that turns by up to 0.5."""
 FAULT_BY: Final = 0.8
 """[-] share of the detumble's time by which a fault begins."""
 ARRIVAL_S: Final = 200.0
@@ -142,7 +140,7 @@ def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec |
     demanding = bool(rng.random() < row.demanding)
     names = [str(n) for n in rng.choice(list(CATALOGUE), size=row.targets, replace=False)] or ["sun"]
     tumble_g, now = detumble(omega, craft)
-    faults = draw_fault(rng, KINDS, share_at(level), FAULT_BY * now, omega, BIAS_DEG_S)
+    faults = draw_fault(rng, KINDS, share_at(level), FAULT_BY * now, omega)
     faulty = level >= FAULT_LEVEL
     slack_s = row.slack_s + (FAULT_SPARE_S if faulty else 0.0)
     directives: list[Directive] = [

@@ -41,22 +41,20 @@ class Level:
     """[-] share of missions whose gas covers the planned rates and the coarsest deadband only."""
     slack_s: float
     """[s] time to spare on each leg, beside what a fault costs."""
-    bias_deg_s: tuple[float, float]
-    """[deg/s] least and greatest gyro bias where that is the fault."""
     turns: int
 
 
 LEVELS: Final = (
-    Level(180, 3.0, False, 20, 0.40, 90, bias_deg_s=(0.5, 0.8), turns=8),
-    Level(240, 3.0, False, 20, 0.45, 80, bias_deg_s=(0.5, 0.8), turns=8),
-    Level(240, 2.5, True, 20, 0.50, 70, bias_deg_s=(0.5, 0.8), turns=8),
-    Level(300, 2.5, True, 20, 0.50, 60, bias_deg_s=(0.5, 0.8), turns=8),
-    Level(360, 2.0, True, 20, 0.55, 60, bias_deg_s=(0.45, 0.8), turns=8),
-    Level(420, 2.0, True, 25, 0.55, 50, bias_deg_s=(0.4, 0.7), turns=12),
-    Level(480, 2.0, True, 25, 0.60, 50, bias_deg_s=(0.4, 0.7), turns=12),
-    Level(540, 1.5, True, 25, 0.60, 45, bias_deg_s=(0.35, 0.6), turns=12),
-    Level(600, 1.0, True, 30, 0.65, 45, bias_deg_s=(0.3, 0.6), turns=12),
-    Level(600, 0.8, True, 30, 0.65, 40, bias_deg_s=(0.3, 0.5), turns=12),
+    Level(180, 3.0, False, 20, 0.40, 90, turns=8),
+    Level(240, 3.0, False, 20, 0.45, 80, turns=8),
+    Level(240, 2.5, True, 20, 0.50, 70, turns=8),
+    Level(300, 2.5, True, 20, 0.50, 60, turns=8),
+    Level(360, 2.0, True, 20, 0.55, 60, turns=8),
+    Level(420, 2.0, True, 25, 0.55, 50, turns=12),
+    Level(480, 2.0, True, 25, 0.60, 50, turns=12),
+    Level(540, 1.5, True, 25, 0.60, 45, turns=12),
+    Level(600, 1.0, True, 30, 0.65, 45, turns=12),
+    Level(600, 0.8, True, 30, 0.65, 40, turns=12),
 )
 
 KINDS: Final = ("gyro_bias", "star_tracker", "stuck_closed", "stuck_open")
@@ -91,7 +89,7 @@ def generate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec:
                 rules=plan.rules(level),
                 clock_s=plan.directives[-1].closes_s,
                 turns=row.turns,
-                faults=plan.fault(KINDS, share_at(level), legs, row.bias_deg_s),
+                faults=plan.fault(KINDS, share_at(level), legs),
             )
     raise RuntimeError(f"{FAMILY} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")
 

@@ -15,6 +15,7 @@ import numpy as np
 from orbital_ops_env.missions.anomaly import FAULT_SPARE_G, FAULT_SPARE_S, draw_fault
 from orbital_ops_env.missions.budget import (
     HOLD_G_S,
+    HOLD_GAS_G_S,
     SLEW_GAS_SD_G,
     SLEW_TIME_SD_S,
     path_sun_angle,
@@ -52,6 +53,10 @@ SPARE_HOLD_S: Final = 30.0
 """[s] of holding budgeted beyond each dwell."""
 BEFORE_BRAKING: Final = 0.6
 """[-] share of the last turn's time by which a fault begins, so that it meets a thruster at work."""
+FINE_DEG: Final = 0.2
+"""[deg] deadband that leaves the least rate,"""
+FINE_G: Final = 0.25
+"""[g] and what it takes to get into it from a slew."""
 LONGEST_S: Final = 1800.0
 
 
@@ -134,27 +139,25 @@ class Plan:
             return True
         return False
 
-    def stay(self, directive: Point) -> None:
-        """Add a directive at the target where the craft is then; the gas is that of the hold before."""
+    def stay(self, directive: Point, held_s: float) -> None:
+        """Add a directive at the target where the craft is then, with the gas of a fine hold before it."""
+        self.gas_g += FINE_G + HOLD_GAS_G_S[FINE_DEG] * held_s
         self.directives.append(directive)
         self.now = directive.closes_s + BETWEEN_S
         self._free = directive.opens_s + directive.dwell_s
 
-    def fault(
-        self, kinds: Sequence[str], share: float, legs: int, bias_deg_s: tuple[float, float]
-    ) -> tuple[Fault, ...]:
+    def fault(self, kinds: Sequence[str], share: float, legs: int) -> tuple[Fault, ...]:
         """What breaks during the first legs, on a thruster that the turn then or next needs.
 
         Args:
             kinds: Of faults that may be drawn.
             share: Of missions that carry one.
             legs: During which it begins.
-            bias_deg_s: [deg/s] least and greatest gyro bias.
         """
         leg = min(legs, len(self.turns)) - 1
         latest = self.soonest[leg] * (1.0 if leg + 1 < len(self.turns) else BEFORE_BRAKING)
         turn = self.turns[min(leg + 1, len(self.turns) - 1)]
-        return draw_fault(self.rng, kinds, share, latest, turn, bias_deg_s)
+        return draw_fault(self.rng, kinds, share, latest, turn)
 
     @property
     def targets(self) -> tuple[tuple[str, Target], ...]:

@@ -39,22 +39,20 @@ class Level:
     """[-] share of missions whose gas does not cover 1 deg/s throughout."""
     slack_s: float
     """[s] time to spare on each leg, beside what a fault costs."""
-    bias_deg_s: tuple[float, float]
-    """[deg/s] least and greatest gyro bias where that is the fault."""
     turns: int
 
 
 LEVELS: Final = (
-    Level(1, 20, 3.0, 20, 0.10, 90, bias_deg_s=(0.5, 0.8), turns=8),
-    Level(2, 20, 3.0, 20, 0.10, 80, bias_deg_s=(0.5, 0.8), turns=8),
-    Level(2, 20, 2.5, 20, 0.15, 70, bias_deg_s=(0.5, 0.8), turns=8),
-    Level(2, 20, 2.5, 20, 0.15, 60, bias_deg_s=(0.5, 0.8), turns=8),
-    Level(2, 20, 2.5, 20, 0.20, 60, bias_deg_s=(0.45, 0.8), turns=8),
-    Level(2, 30, 2.0, 25, 0.20, 50, bias_deg_s=(0.4, 0.7), turns=12),
-    Level(3, 30, 2.0, 25, 0.25, 50, bias_deg_s=(0.4, 0.7), turns=12),
-    Level(3, 40, 2.0, 25, 0.25, 45, bias_deg_s=(0.35, 0.6), turns=12),
-    Level(3, 40, 1.5, 30, 0.30, 45, bias_deg_s=(0.3, 0.6), turns=12),
-    Level(3, 50, 1.5, 30, 0.30, 40, bias_deg_s=(0.3, 0.5), turns=12),
+    Level(1, 20, 3.0, 20, 0.10, 90, turns=8),
+    Level(2, 20, 3.0, 20, 0.10, 80, turns=8),
+    Level(2, 20, 2.5, 20, 0.15, 70, turns=8),
+    Level(2, 20, 2.5, 20, 0.15, 60, turns=8),
+    Level(2, 20, 2.5, 20, 0.20, 60, turns=8),
+    Level(2, 30, 2.0, 25, 0.20, 50, turns=12),
+    Level(3, 30, 2.0, 25, 0.25, 50, turns=12),
+    Level(3, 40, 2.0, 25, 0.25, 45, turns=12),
+    Level(3, 40, 1.5, 30, 0.30, 45, turns=12),
+    Level(3, 50, 1.5, 30, 0.30, 40, turns=12),
 )
 
 KINDS: Final = ("gyro_bias", "star_tracker", "stuck_closed", "stuck_open")
@@ -85,7 +83,7 @@ def generate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec:
                 rules=plan.rules(level),
                 clock_s=plan.directives[-1].closes_s,
                 turns=row.turns,
-                faults=plan.fault(KINDS, SHARE, legs, row.bias_deg_s),
+                faults=plan.fault(KINDS, SHARE, legs),
             )
     raise RuntimeError(f"{FAMILY} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")
 

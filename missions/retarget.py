@@ -42,22 +42,20 @@ class Level:
     """[s] time to spare on each leg, beside what a fault costs."""
     waits: bool
     """Whether one window opens only after the craft can have arrived."""
-    bias_deg_s: tuple[float, float]
-    """[deg/s] least and greatest gyro bias where that is the fault."""
     turns: int
 
 
 LEVELS: Final = (
-    Level(1, 20, 3.0, 20, 0.25, 90, waits=False, bias_deg_s=(0.5, 0.8), turns=8),
-    Level(2, 20, 3.0, 20, 0.30, 80, waits=False, bias_deg_s=(0.5, 0.8), turns=8),
-    Level(2, 20, 2.5, 20, 0.40, 70, waits=True, bias_deg_s=(0.5, 0.8), turns=8),
-    Level(2, 20, 2.5, 20, 0.45, 60, waits=False, bias_deg_s=(0.5, 0.8), turns=8),
-    Level(2, 20, 2.5, 20, 0.50, 60, waits=True, bias_deg_s=(0.45, 0.8), turns=8),
-    Level(3, 30, 2.0, 25, 0.50, 50, waits=False, bias_deg_s=(0.4, 0.7), turns=12),
-    Level(3, 40, 2.0, 25, 0.55, 50, waits=True, bias_deg_s=(0.4, 0.7), turns=12),
-    Level(3, 40, 2.0, 25, 0.60, 45, waits=True, bias_deg_s=(0.35, 0.6), turns=12),
-    Level(3, 40, 1.5, 30, 0.60, 45, waits=True, bias_deg_s=(0.3, 0.6), turns=12),
-    Level(3, 50, 1.5, 30, 0.65, 40, waits=True, bias_deg_s=(0.3, 0.5), turns=12),
+    Level(1, 20, 3.0, 20, 0.25, 90, waits=False, turns=8),
+    Level(2, 20, 3.0, 20, 0.30, 80, waits=False, turns=8),
+    Level(2, 20, 2.5, 20, 0.40, 70, waits=True, turns=8),
+    Level(2, 20, 2.5, 20, 0.45, 60, waits=False, turns=8),
+    Level(2, 20, 2.5, 20, 0.50, 60, waits=True, turns=8),
+    Level(3, 30, 2.0, 25, 0.50, 50, waits=False, turns=12),
+    Level(3, 40, 2.0, 25, 0.55, 50, waits=True, turns=12),
+    Level(3, 40, 2.0, 25, 0.60, 45, waits=True, turns=12),
+    Level(3, 40, 1.5, 30, 0.60, 45, waits=True, turns=12),
+    Level(3, 50, 1.5, 30, 0.65, 40, waits=True, turns=12),
 )
 
 KINDS: Final = ("gyro_bias", "star_tracker", "stuck_closed", "stuck_open")
@@ -88,7 +86,7 @@ def generate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec:
                 rules=plan.rules(level),
                 clock_s=plan.directives[-1].closes_s,
                 turns=row.turns,
-                faults=plan.fault(KINDS, share_at(level), legs, row.bias_deg_s),
+                faults=plan.fault(KINDS, share_at(level), legs),
             )
     raise RuntimeError(f"{FAMILY} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")
 

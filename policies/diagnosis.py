@@ -43,6 +43,12 @@ GAS_G_S_DEG: Final = 0.29
 """[g/(deg/s)] gas that a thruster takes for a rate change, mean of the axes."""
 PULSE_DEG_S: Final = 0.035
 """[deg/s] missing after a test pulse of half a second, which gives 0.05 to 0.09."""
+UNITS_A: Final = 6
+"""Thrusters of branch A; the others are of branch B."""
+DRIFTED_DEG: Final = 6.0
+"""[deg] of Sun sensors against the estimate: the gyro has carried it away."""
+LOOKS_AROUND: Final = 1
+"""Times to look what is in the star tracker's way."""
 LOOKS: Final = 4
 """Times to drift on and look for stars before a calibration."""
 
@@ -74,6 +80,8 @@ class Diagnosis:
     """Looks at a blind star tracker that found its view blocked."""
     _looks: int = 0
     _pulsed: bool = False
+    _doubted: bool = False
+    """Whether the gyro is under suspicion, with no star in view to prove it."""
     _last: AnyCommand | None = None
 
     def act(self, view: PolicyView) -> tuple[AnyCommand, str] | None:
@@ -98,16 +106,21 @@ class Diagnosis:
     def _suspect(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
         if now.detail == "valve_current":
             return self._found(Finding("stuck_open", _unit(now, along=True)), now)
-        if _biased(now):
+        if now.detail == "innovation" or _biased(now):
             return self._found(Finding("gyro_bias"), now)
+        if _silent(now):
+            return self._found(Finding("star_tracker"), now)
         if isinstance(self._last, Check) and now.check:
             return self._read(self._last, now)
         if now.surplus_axis:
             return self._weigh(now)
-        if self._seen and not now.tracker_valid and now.rate_deg_s < SLOW_DEG_S and self._cleared < 2:
+        if self._doubted and not now.tracker_valid and self._looks < LOOKS:
+            return self._calibrate(now)
+        blind = self._seen and not now.tracker_valid and now.rate_deg_s < SLOW_DEG_S
+        if blind and self._cleared < LOOKS_AROUND:
             return Check(
                 subsystem="star_tracker"
-            ), "The star tracker is blind at a low rate; look what is in its way."
+            ), "The star tracker is blind at a low rate: what is in its way?"
         return None
 
     def _weigh(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
@@ -119,6 +132,9 @@ class Diagnosis:
             return self._found(Finding("stuck_closed", _unit(now, along=False)), now)
         if now.surplus_deg_s >= SHARP_DEG_S and kept < -0.5 * expected:
             return self._found(Finding("stuck_open", _unit(now, along=True)), now)
+        if now.surplus_deg_s >= SHARP_DEG_S and not now.tracker_valid:
+            self._doubted = True
+            return self._calibrate(now)
         if not self._pulsed:
             self._pulsed = True
             return Check(
@@ -154,7 +170,7 @@ class Diagnosis:
         if kind in THRUSTER_FAULTS:
             remedy = self._other_branch(now)
             self._lost_g = -now.tank_residual_g
-        elif kind == "gyro_bias" and _biased(now):
+        elif kind == "gyro_bias" and now.innovation_deg > BIASED_INN_DEG:
             remedy = self._calibrate(now)
         elif kind == "star_tracker" and now.source == "star_tracker":
             remedy = (
@@ -169,7 +185,7 @@ class Diagnosis:
     def _other_branch(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
         assert self.finding
         unit = self.finding.unit
-        hurt = now.branch if unit is None else "AB"[unit > 6]
+        hurt = now.branch if unit is None else "AB"[unit > UNITS_A]
         if self._switched or now.branch != hurt:
             return None
         self._switched = True
@@ -190,6 +206,12 @@ class Diagnosis:
                 rate_deg_s=0.1
             ), "The gyro is biased; slow down first, a calibration needs a low rate."
         return CalibrateGyro(duration_s=60), "The star tracker contradicts the gyro: take its bias out."
+
+
+def _silent(now: Telemetry) -> bool:
+    """Whether the onboard software misses a star tracker that agreed with the Sun sensors to the last."""
+    missed = now.detail == "attitude_source" or now.detail.startswith("no attitude fix")
+    return missed and (now.sun_residual_deg or 0.0) < DRIFTED_DEG
 
 
 def _biased(now: Telemetry) -> bool:

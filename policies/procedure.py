@@ -16,6 +16,8 @@ DEADBAND_DEG = 1.0
 """[deg] the book's deadband."""
 ON_TARGET = 0.8
 """[-] share of the tolerance within which a hold takes over from a slew."""
+SHORTEST_SLEW_S = 30.0
+"""[s] in which no slew is done."""
 HOLD_REACH_DEG = 9.0
 """[deg] full turn above which a hold would be refused."""
 STAY_S = 60.0
@@ -96,7 +98,8 @@ def on_target(view: PolicyView, directive: DirectiveBrief) -> bool:
     telemetry = view.telemetry
     if telemetry.error_deg is None or telemetry.turn_deg is None:
         return False
-    near = telemetry.error_deg <= ON_TARGET * (directive.tolerance_deg or 0.0)
+    hurry = directive.closes_s - telemetry.time_s < SHORTEST_SLEW_S
+    near = telemetry.error_deg <= (1.0 if hurry else ON_TARGET) * (directive.tolerance_deg or 0.0)
     return near and telemetry.turn_deg <= HOLD_REACH_DEG
 
 

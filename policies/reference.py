@@ -21,6 +21,8 @@ HOLD_G_S: Final = {0.2: 0.95e-3, 0.5: 0.8e-3, 1.0: 0.65e-3, 3.0: 0.45e-3}
 """[g/s] of a hold by deadband [deg]."""
 WANDER: Final = 0.65
 """[-] share of the deadband by which a held craft wanders, what it knows of its attitude included."""
+UNSURE: Final = 0.5
+"""[-] share of the tolerance for wandering while no star tracker tells the attitude."""
 ENOUGH: Final = 2.5
 """[sigma] spare beyond which the score decides."""
 UNKNOWN_TURN_DEG: Final = 126.0
@@ -75,15 +77,17 @@ class Reference:
         return max(itertools.product(*menus), key=lambda rates: appraise(view, legs, rates, gas_g, kept))[0]
 
     def _deadband(self, view: PolicyView) -> float:
-        """[deg] The coarsest that keeps within the tolerance."""
-        directive = current(view)
+        """[deg] The finest before a quiet window, for the rate that it leaves; else what will do."""
+        directive, now = current(view), view.telemetry
         assert directive
-        return deadband(directive)
+        if any(rule.until_s is not None and now.time_s < rule.from_s for rule in view.brief.rules):
+            return DEADBANDS_DEG[0]
+        return deadband(directive, 1.0 if now.source == "star_tracker" else UNSURE)
 
 
-def deadband(directive: DirectiveBrief) -> float:
-    """[deg] The coarsest deadband that keeps within a tolerance."""
-    tolerance = directive.tolerance_deg or 0.0
+def deadband(directive: DirectiveBrief, share: float = 1.0) -> float:
+    """[deg] The coarsest deadband that keeps within a share of a tolerance."""
+    tolerance = share * (directive.tolerance_deg or 0.0)
     return max((d for d in DEADBANDS_DEG if WANDER * d <= tolerance), default=DEADBANDS_DEG[0])
 
 

@@ -33,7 +33,6 @@ from orbital_ops_env.sim.frames import (
 )
 from orbital_ops_env.sim.state import (
     PANEL_B,
-    PAYLOAD_B,
     TRACKER_B,
     Sensed,
     Snapshot,

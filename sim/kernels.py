@@ -40,7 +40,7 @@ from orbital_ops_env.sim.frames import (
     scaled,
     unit,
 )
-from orbital_ops_env.sim.state import Tank, Thrusters
+from orbital_ops_env.sim.state import Sensors, Tank, Thrusters
 
 FIXED, NADIR, RELAY = 0, 1, 2
 """What a `Guidance` frame follows."""
@@ -58,6 +58,12 @@ BIAS_GAIN = 0.06
 """[1/s] share of an innovation that goes into the bias at each solution while calibrating."""
 REACQUIRE_RAD = math.radians(5.0)
 """[rad] an innovation above it replaces the attitude and never touches the bias."""
+SLOW = 0.9
+"""[-] share of the star tracker's rate limit,"""
+CLEAR_RAD = math.radians(3.0)
+"""[rad] and angle beyond its exclusion zones, at which it should see by the estimate."""
+STANDING_RAD = math.radians(0.3)
+"""[rad] an innovation above it at one solution after another says that gyro and star tracker disagree."""
 BIAS_LIMIT_RAD_S = math.radians(1.0)
 """[rad/s] clamp of the bias estimate."""
 RATE_FILTER = 0.35
@@ -81,6 +87,7 @@ SCALARS = {
     "temperature": 20,
     "rate": 24,
     "sun_angle": 25,
+    "silent": 26,
 }
 VECTORS = {
     "true_sigma": slice(1, 4),
@@ -93,9 +100,10 @@ ROW = SCALARS | VECTORS
 """Where the `Recorder` puts what, SI.
 
 `error`, `error_rate` (against the last reference), `rate` and `sun_angle` (payload) are as estimated on
-board.
+board; `silent` counts the seconds since the last star tracker solution in which, by the estimate, nothing is
+in its way, and is 0 before the first.
 """
-ROW_SIZE = 26
+ROW_SIZE = 27
 RING_SIZE = 16
 """[-] rows that the `Recorder` keeps, one a second."""
 
@@ -228,6 +236,7 @@ class Estimator(_Kernel):
         self.memory.source = STAR_TRACKER
         self.memory.calibrating = 0
         self.memory.innovation = 0.0
+        self.memory.standing = 0
         self.memory.valid = 0
         self.memory.valid_at = 0.0
         self.memory.last_fix = np.zeros(4)
@@ -263,6 +272,7 @@ class Estimator(_Kernel):
                 memory.fix_rate = norm(moved) / (TICKS_PER_CONTROL * memory.dt) if known else 0.0
                 error = rotation_of_ep(ep_product(fix, inverse(q)))
                 memory.innovation = norm(error)
+                memory.standing = memory.standing + 1 if memory.innovation > STANDING_RAD else 0
                 if memory.source == STAR_TRACKER and memory.innovation > REACQUIRE_RAD:
                     q = fix
                 elif memory.source == STAR_TRACKER:
@@ -478,7 +488,7 @@ class ValveDriver(_Kernel):
 class Recorder(_Kernel):
     """Copies one row of truth and estimate a second into a ring, where Python can read it cheaply."""
 
-    def __init__(self, tank: Tank, temperature_k: float, sun_hat_N: np.ndarray) -> None:
+    def __init__(self, tank: Tank, sensors: Sensors, temperature_k: float, sun_hat_N: np.ndarray) -> None:
         super().__init__("recorder")
         self.stateInMsg = messaging.SCStatesMsgReader()
         self.navInMsg = messaging.NavAttMsgReader()
@@ -488,6 +498,12 @@ class Recorder(_Kernel):
         self.batteryInMsg = messaging.PowerStorageStatusMsgReader()
         self.panelInMsg = messaging.PowerNodeUsageMsgReader()
         self.eclipseInMsg = messaging.EclipseMsgReader()
+        self.stInMsg = messaging.STSensorMsgReader()
+        self.memory.rate_limit = SLOW * sensors.tracker_rate_rad_s
+        self.memory.sun_limit = sensors.tracker_sun_rad + CLEAR_RAD
+        self.memory.nadir_limit = sensors.tracker_nadir_rad + CLEAR_RAD
+        self.memory.acquired = 0
+        self.memory.silent = 0.0
         self.memory.rows = np.zeros((RING_SIZE, ROW_SIZE))
         self.memory.sun = sun_hat_N
         self.memory.unusable = tank.unusable_kg
@@ -506,6 +522,7 @@ class Recorder(_Kernel):
         batteryInMsgPayload,
         panelInMsgPayload,
         eclipseInMsgPayload,
+        stInMsgPayload,
         CurrentSimNanos,
         memory,
     ):
@@ -533,5 +550,14 @@ class Recorder(_Kernel):
         row[19] = lit
         row[20] = memory.temperature
         row[24] = norm(navInMsgPayload.omega_BN_B)
-        payload = dcm_from_mrp(navInMsgPayload.sigma_BN.copy())[2]
-        row[25] = angle_between(payload, memory.sun)
+        attitude = dcm_from_mrp(navInMsgPayload.sigma_BN.copy())
+        row[25] = angle_between(attitude[2], memory.sun)
+        nadir = scaled(-1.0, stateInMsgPayload.r_BN_N)
+        clear = row[24] < memory.rate_limit and angle_between(attitude[1], nadir) > memory.nadir_limit
+        clear = clear and (lit <= 0.0 or angle_between(attitude[1], memory.sun.copy()) > memory.sun_limit)
+        if _given(stInMsgPayload.qInrtl2Case.copy()):
+            memory.acquired = 1
+            memory.silent = 0.0
+        elif clear and memory.acquired == 1:
+            memory.silent += 1.0
+        row[26] = memory.silent

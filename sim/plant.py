@@ -62,21 +62,26 @@ ENDINGS: Final[tuple[tuple[EndReason, LimitName], ...]] = (
     ("limit", "sun_angle"),
     ("alarm", "body_rate"),
     ("alarm", "unexplained_rate"),
+    ("alarm", "innovation"),
     ("alarm", "attitude_source"),
     ("alarm", "battery"),
 )
 """Limits and alarms that end a command, the most important first."""
 UNEXPLAINED_RAD_S = math.radians(1.0)
 """[rad/s] alarm on a rate change above it that the valves do not explain; 0.06 deg/s at most in health."""
-SILENT_S = 180.0
-"""[s] a star tracker that is the attitude source and has been silent for longer ends a hold, and no slew or
-hold begins; slow turns leave it blind for less."""
+STANDING_SOLUTIONS = 20
+"""[-] star tracker solutions, two a second, after which a standing innovation is an alarm; one that a blind
+spell left is gone after 10."""
+SILENT_S = 60.0
+"""[s] a star tracker that is the attitude source and has been silent for longer, with nothing in its way, ends
+a slew or a hold, and none begins."""
 OPEN_S = kernels.OPEN_PERIODS * Thrusters().control_s
 """[s] for which a valve is open without a command before that is a limit."""
 OPEN_VALVES = 3
 """[-] most that are open at once: one an axis."""
-TIME, ON_TIME, BATTERY, RATE, SUN_ANGLE, ERROR, ERROR_RATE = (
-    kernels.SCALARS[name] for name in ("t", "on_time", "battery", "rate", "sun_angle", "error", "error_rate")
+TIME, ON_TIME, BATTERY, RATE, SUN_ANGLE, ERROR, ERROR_RATE, SILENT = (
+    kernels.SCALARS[name]
+    for name in ("t", "on_time", "battery", "rate", "sun_angle", "error", "error_rate", "silent")
 )
 
 
@@ -211,15 +216,14 @@ class Plant:
             row[SUN_ANGLE] < limits.sun_angle_rad,
             row[RATE] > self.craft.body_rate_rad_s,
             float(np.linalg.norm(self._vehicle.valves.memory.surplus)) > UNEXPLAINED_RAD_S,
-            self._silent_s(row[TIME]) > flight.silent_s,
+            self._vehicle.estimator.memory.standing > STANDING_SOLUTIONS,
+            self._silent_s(row) > flight.silent_s,
             row[BATTERY] < self.craft.power.low_fraction,
         )
 
-    def _silent_s(self, t: float) -> float:
-        """[s] since the star tracker's last solution, if it is the attitude source and ever had one."""
-        navigator = self._vehicle.estimator.memory
-        tracking = navigator.source == kernels.STAR_TRACKER and navigator.valid_at > 0
-        return t - float(navigator.valid_at) if tracking else 0.0
+    def _silent_s(self, row: list[float]) -> float:
+        """[s] for which the attitude source has been silent with nothing in its way."""
+        return row[SILENT] if self._vehicle.estimator.memory.source == kernels.STAR_TRACKER else 0.0
 
     def _counted_kg(self, on_time_s: float) -> float:
         """[kg] usable propellant by the books of the valves."""
@@ -246,7 +250,7 @@ class Plant:
         self._pilot.set_gains(*self._pilot.deadband_gains(SLEW_DEADBAND_RAD))
         arrival = self.t + nominal
         patience = max(2 * nominal, nominal + SHORTEST_TURN_S)
-        return _Flight(patience, "duration", lambda row: _settled(row, arrival))
+        return _Flight(patience, "duration", lambda row: _settled(row, arrival), SILENT_S)
 
     @_begin.register
     def _(self, command: commands.Hold) -> _Flight:
@@ -361,7 +365,7 @@ class Plant:
         return self._targets[name]
 
     def _need_a_fix(self) -> None:
-        if (silent_s := self._silent_s(self.t)) > SILENT_S:
+        if (silent_s := self._silent_s(self._row.tolist())) > SILENT_S:
             raise Refusal(f"no attitude fix for {silent_s:.0f} s")
 
     # -- telemetry -----------------------------------------------------------------------------

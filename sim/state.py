@@ -42,6 +42,7 @@ LimitName = Literal[
     "sun_angle",
     "body_rate",
     "unexplained_rate",
+    "innovation",
     "attitude_source",
     "battery",
 ]
@@ -128,8 +129,8 @@ class Sensors:
 
     gyro_noise_rad_s: float = math.radians(0.15 / 60 * math.sqrt(10))
     """[rad/s] 1 sigma at 10 Hz: 0.15 deg/sqrt(h). Source: STIM300 model of NavToolkit."""
-    gyro_bias_rad_s: float = math.radians(10 / 3600)
-    """[rad/s] 1 sigma left after the last calibration: 10 deg/h. Source: STIM300 over temperature."""
+    gyro_bias_rad_s: float = math.radians(3 / 3600)
+    """[rad/s] 1 sigma left after the last calibration: 3 deg/h; STIM300: 0.3 stable, 10 over temperature."""
     tracker_noise_rad: float = math.radians(25 / 3600)
     """[rad] 1 sigma a axis: 25 arcsec. Source: NASA Small Spacecraft State of the Art, GNC."""
     tracker_rate_rad_s: float = math.radians(1.0)

@@ -381,7 +381,9 @@ class Vehicle:
                 valves.open_s = _replaced(valves.open_s, fault.unit - 1, fault.onset_s)
 
     def _recorder(self, variation: Variation) -> None:
-        self.recorder = kernels.Recorder(self.craft.tank, variation.temperature_k, self.sun_hat_N)
+        self.recorder = kernels.Recorder(
+            self.craft.tank, self.craft.sensors, variation.temperature_k, self.sun_hat_N
+        )
         self.recorder.stateInMsg.subscribeTo(self.hub.scStateOutMsg)
         self.recorder.navInMsg.subscribeTo(self.estimator.navOutMsg)
         self.recorder.guidInMsg.subscribeTo(self.tracking_error.attGuidOutMsg)
@@ -390,6 +392,7 @@ class Vehicle:
         self.recorder.batteryInMsg.subscribeTo(self.battery.batPowerOutMsg)
         self.recorder.panelInMsg.subscribeTo(self.panel.nodePowerOutMsg)
         self.recorder.eclipseInMsg.subscribeTo(self.eclipse_msg)
+        self.recorder.stInMsg.subscribeTo(self.tracker.stOutMsg)
         self._add("record", (self.recorder,))
 
 
