@@ -61,8 +61,6 @@ LEVELS: Final = (
 )
 
 KINDS: Final = ("gyro_bias", "star_tracker", "stuck_closed", "stuck_open")
-SETTLE_S: Final = 30.0
-"""[s] from the end of the dwell's window to the quiet window."""
 DRIFT_DWELL_S: Final = 5.0
 """[s] within the drift limit after the quiet window,"""
 DRIFT_CLOSES_S: Final = 10.0
@@ -111,7 +109,7 @@ def _plan(level: int, rng: np.random.Generator) -> Plan | None:
     if not plan.start() or not plan.add(Leg(rates[0], row.dwell_s, row.tolerance_deg)):
         return None
     taken_up = plan.directives[0]
-    over = taken_up.closes_s + SETTLE_S + row.quiet_s
+    over = taken_up.closes_s + row.quiet_s
     plan.stay(
         Point(
             opens_s=over,
@@ -121,7 +119,7 @@ def _plan(level: int, rng: np.random.Generator) -> Plan | None:
             tolerance_rad=math.radians(row.drift_deg),
             turn_rad=0.0,
         ),
-        held_s=plan.slack_s + SETTLE_S,
+        held_s=plan.slack_s,
     )
     if row.onward and not plan.add(Leg(rates[1], row.dwell_s, row.tolerance_deg)):
         return None

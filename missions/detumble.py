@@ -8,8 +8,8 @@ Telemetry: body rate, star tracker validity and innovation, turn to the current 
 Directives: rate under a limit; then point at the Sun (levels 0, 1) or at named targets, within a tolerance
     for a dwell time inside a window.
 Flight rules: propellant reserve (hard), rate cap after the detumble from level 3 (soft).
-Faults: from level 3 on 40 % of the missions carry one of gyro bias, thruster stuck closed, thruster stuck
-    open; it begins during the detumble.
+Faults: from level 3 on 40 % of the missions carry one of thruster stuck closed, thruster stuck open; it
+    begins during the detumble.
 Start: tumbling at 1 to 10 deg/s by level, random attitude.
 End: the last directive done; a window missed; a hard rule broken; the clock; the turn limit.
 Version history: v0, not frozen yet.
@@ -105,8 +105,8 @@ REACQUIRE_G: Final = 0.05
 """[g] for the jump of the attitude estimate when the star tracker comes back."""
 STABLE_RATIO: Final = 1.3
 """[-] time given for the detumble over what it takes."""
-KINDS: Final = ("gyro_bias", "stuck_closed", "stuck_open")
-"""The star tracker is not among them: a craft that never saw the stars could not find its target."""
+KINDS: Final = ("stuck_closed", "stuck_open")
+"""Thrusters only: a craft that has not seen the stars yet cannot calibrate its gyro or do without the tracker."""
 FAULT_BY: Final = 0.8
 """[-] share of the detumble's time by which a fault begins."""
 ARRIVAL_S: Final = 200.0

@@ -61,8 +61,8 @@ class Procedure:
                 f"{directive.target} is {turn:.0f} deg away and its window closes in {left:.0f} s."
             )
             return Slew(target=directive.target, rate_deg_s=rate)
-        wanted = hold_s(view, directive)
-        self.rationale = f"On {directive.target}: hold until the dwell is served, {wanted:.0f} s."
+        wanted = max(hold_s(view, directive), before_quiet_s(view))
+        self.rationale = f"On {directive.target}: hold for {wanted:.0f} s."
         return Hold(target=directive.target, deadband_deg=self._deadband(view), duration_s=_menu(wanted))
 
     def _stay(self, view: PolicyView) -> AnyCommand:
@@ -84,6 +84,14 @@ def quiet_s(view: PolicyView) -> float:
     now = view.telemetry.time_s
     windows = ((r.from_s, r.until_s) for r in view.brief.rules if r.until_s is not None)
     return max((until - now for since, until in windows if since <= now < until), default=0.0)
+
+
+def before_quiet_s(view: PolicyView) -> float:
+    """[s] Time until a quiet window, if the next directive is at the same target; else 0."""
+    here = view.brief.directives[view.telemetry.directive - 1 :][:2]
+    same = len({directive.target for directive in here}) == 1
+    ahead = (rule.from_s - view.telemetry.time_s for rule in view.brief.rules if rule.until_s is not None)
+    return max(ahead, default=0.0) if same else 0.0
 
 
 def current(view: PolicyView) -> DirectiveBrief | None:

@@ -73,8 +73,8 @@ STANDING_SOLUTIONS = 20
 """[-] star tracker solutions, two a second, after which a standing innovation is an alarm; one that a blind
 spell left is gone after 10."""
 SILENT_S = 60.0
-"""[s] a star tracker that is the attitude source and has been silent for longer, with nothing in its way, ends
-a slew or a hold, and none begins."""
+"""[s] a star tracker that is the attitude source and is silent for longer, with nothing in its way, ends
+slews and holds, and none begins."""
 OPEN_S = kernels.OPEN_PERIODS * Thrusters().control_s
 """[s] for which a valve is open without a command before that is a limit."""
 OPEN_VALVES = 3
