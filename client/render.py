@@ -44,7 +44,7 @@ WORDS: Final[dict[str, tuple[str, dict[Any, str]]]] = {
     "src": ("source", {"star_tracker": "st", "sun_sensors": "sun", "gyro": "gyro"}),
 }
 """Text key to (`Telemetry` field, words)."""
-CHECK_DECIMALS: Final = 3
+CHECK_DECIMALS: Final = 2
 DETAIL_CHARACTERS: Final = 60
 """A longer detail is cut at a word."""
 

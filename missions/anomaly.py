@@ -9,9 +9,9 @@ import numpy as np
 from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage
 from orbital_ops_env.sim.frames import Vec3, triple, unit
 
-FAULT_SPARE_S: Final = 130.0
+FAULT_SPARE_S: Final = 120.0
 """[s] in every window: a turn cut short, a diagnosis, a calibration, the turn again."""
-FAULT_SPARE_G: Final = 0.7
+FAULT_SPARE_G: Final = 0.5
 """[g] in every budget, for the same and for what is lost before it is noticed."""
 BIAS_DEG_S: Final = (0.3, 0.45)
 """[deg/s] least and greatest gyro bias: enough to miss every tolerance, and under the 0.5 at which a craft

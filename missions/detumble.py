@@ -106,7 +106,7 @@ REACQUIRE_G: Final = 0.05
 STABLE_RATIO: Final = 1.3
 """[-] time given for the detumble over what it takes."""
 KINDS: Final = ("stuck_closed", "stuck_open")
-"""Thrusters only: a craft that has not seen the stars yet cannot calibrate its gyro or do without the tracker."""
+"""Thrusters only: a craft that has not seen stars yet can neither calibrate its gyro nor do without them."""
 FAULT_BY: Final = 0.8
 """[-] share of the detumble's time by which a fault begins."""
 ARRIVAL_S: Final = 200.0

@@ -88,7 +88,8 @@ SLOW: Final = Telemetry(
     innovation_deg=178.88,
     gyro_tracker_deg_s=-0.88,
     surplus_deg_s=8.88,
-    sun_deg=178,
+    surplus_axis="-x",
+    sun_residual_deg=178,
     battery_pct=88,
     panel_w=44,
     on_time_s=3588.8,
@@ -105,11 +106,11 @@ IDLE: Final = ("propellant_g", "branch", "source")
 COMMANDED: Final[dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
     "manoeuvre": ({"reason": "limit", "detail": "propellant"}, ("branch", "source")),
     "branch": (
-        {"reason": "alarm", "detail": "body_rate", "on_time_s": 0},
+        {"reason": "alarm", "detail": "unexplained_rate", "on_time_s": 0},
         ("propellant_g", "source"),
     ),
     "source": (
-        {"reason": "alarm", "detail": "battery", "on_time_s": 0},
+        {"reason": "alarm", "detail": "attitude_source", "on_time_s": 0},
         ("propellant_g", "branch"),
     ),
     "thrusters": ({"check": dict.fromkeys(("dw_x", "dw_y", "dw_z"), -0.888)}, ("branch", "source")),
@@ -122,6 +123,7 @@ COMMANDED: Final[dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
         },
         IDLE,
     ),
+    "star_tracker": ({"check": dict.fromkeys(("age", "sun", "nadir"), 188.888), "on_time_s": 0}, IDLE),
     "tank": ({"check": {"bar": 4.888, "kelvin": 288.888}, "on_time_s": 0}, IDLE),
 }
 """What a command's last telemetry can hold, and which channels it leaves alone."""
@@ -155,7 +157,12 @@ def worst_text(now: Telemetry, update: dict[str, Any], untouched: tuple[str, ...
     other = SLOW.model_dump() | {field: 1 for field, _ in NUMBERS.values()}
     now = now.model_copy(update=update)
     same = {name: getattr(now, name) for name in untouched}
-    other |= {"branch": "A", "source": "gyro", "tracker_valid": not now.tracker_valid} | same
+    other |= {
+        "branch": "A",
+        "source": "gyro",
+        "tracker_valid": not now.tracker_valid,
+        "surplus_axis": "",
+    } | same
     earlier = PolicyView(brief(generate("detumble-v0", 0, 0)), Telemetry.model_validate(other))
     return render(OrbitalOpsObservation(telemetry=now), earlier)
 
