@@ -3,6 +3,7 @@
 Description: A payload measures while the craft must not move a valve. Whatever rate is left when the window
     opens is drift when it closes; gravity and sunlight add theirs. All must be done before: the turn, the
     rates, and a fault that would fire or drift by itself.
+Teaches: act before the window; drift.
 Commands: `slew`, `hold`, `coast`; from level 3 what a fault asks for.
 Telemetry: turn and error to the current target, rate, time, propellant; residuals.
 Directives: point at the target within a tolerance for a dwell time, before the quiet window opens; be within

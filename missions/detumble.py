@@ -3,6 +3,7 @@
 Description: After separation the craft tumbles, its star tracker blind and its attitude known to a few
     degrees only. The gas that the tumble takes is fixed by its momentum; what is left decides how fast the
     turns may be, and the windows decide how slow.
+Teaches: which sensor to trust at speed; when to stop.
 Commands: `detumble`, `slew`, `hold`; from level 3 what a fault asks for.
 Telemetry: body rate, star tracker validity and innovation, turn to the current target, propellant; residuals.
 Directives: rate under a limit; then point at the Sun (levels 0, 1) or at named targets, within a tolerance

@@ -3,6 +3,7 @@
 Description: A long exposure. The deadband decides what the hold costs: a fine one burns twice the gas of a
     coarse one, a coarse one lets the craft wander out of the tolerance. The turn before competes for the
     same gas.
+Teaches: deadband against budget.
 Commands: `slew`, `hold`; from level 3 what a fault asks for.
 Telemetry: turn and error to the current target, dwell served, propellant; residuals.
 Directives: point at a first target for a short dwell (from level 2 up), then at another for a long one.

@@ -3,6 +3,7 @@
 Description: A craft in steady operation has targets to point at, and most often something breaks on the way.
     Nobody says so: a residual that does not fit, an alarm that names a limit, a turn that does not end. The
     wrong answer costs what the right one would have needed.
+Teaches: cross-checking instruments that disagree.
 Commands: `slew`, `hold`, `check`, `report_fault`, and what the fault asks for: `select_branch`,
     `isolate_thruster`, `calibrate_gyro`, `select_attitude_source`.
 Telemetry: residuals of gyro, star tracker, Sun sensors, thrusters and tank; turn and error; propellant.

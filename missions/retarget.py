@@ -3,6 +3,7 @@
 Description: A craft in steady operation turns from target to target. Fast turns meet deadlines and burn
     gas; slow ones save gas and miss deadlines. The budget does not cover the fast rate throughout on the
     demanding missions, and every mission has a leg that the slowest rate misses.
+Teaches: slew rate against propellant.
 Commands: `slew`, `hold`; from level 3 what a fault asks for.
 Telemetry: turn and error to the current target, time, propellant; residuals.
 Directives: point within a tolerance for a dwell time inside a window, one target after another. From level 2
