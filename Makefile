@@ -5,7 +5,7 @@ BIN := .venv/bin
 TRAIN := .venv/train/bin
 GPU := .venv/gpu/bin
 
-.PHONY: setup setup-train setup-gpu demo test check notebook serve levels bench evaluate gate gpu-spike on-policy lock
+.PHONY: setup setup-train setup-gpu demo test check notebook serve levels bench evaluate docs gate gpu-spike on-policy lock
 
 setup: .venv/.setup
 
@@ -43,6 +43,10 @@ evaluate: setup
 
 bench: setup
 	$(BIN)/python -m orbital_ops_env.studies.bench $(ARGS)
+
+# Tables and example of the README, docs/missions.md, the table of docs/training.md.
+docs: setup
+	$(BIN)/python -m orbital_ops_env.studies.tables
 
 # These three need a GPU.
 gate: setup setup-gpu

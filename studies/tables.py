@@ -1,13 +1,58 @@
-"""Tables of the README and of `docs/`, made from committed figure files and nothing else."""
+"""What `make docs` writes: tables from committed figures, pages of the mission families, the example."""
 
+import ast
+import dataclasses
+import importlib
+import inspect
+import re
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from types import ModuleType
 from typing import Any, Final
 
+from orbital_ops_env.client.render import render, view
+from orbital_ops_env.commands import encode
+from orbital_ops_env.missions.catalog import FAMILIES, generate
+from orbital_ops_env.policies.reference import Reference
+from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.studies import figures
 from orbital_ops_env.training import config
 from orbital_ops_env.training.slots import RUNGS
 
 README: Final = figures.ROOT / "README.md"
 TRAINING: Final = figures.ROOT / "docs" / "training.md"
+MISSIONS: Final = figures.ROOT / "docs" / "missions.md"
+EXAMPLE: Final = ("retarget-v0", 3, 28)
+"""Family, level and seed of the README's example, which tells of thruster 1, stuck closed."""
+SECTIONS: Final = (
+    "Description",
+    "Teaches",
+    "Commands",
+    "Telemetry",
+    "Directives",
+    "Flight rules",
+    "Faults",
+    "Start",
+    "End",
+    "Version history",
+)
+"""What a family's page says, in this order."""
+UNITS: Final = {"_deg_s": "deg/s", "_deg": "deg", "_s": "s", "_g": "g"}
+"""Unit by suffix of a field's name, a longer suffix before the one that it ends in."""
+WIDTH: Final = 120
+"""[-] longest line of a page, characters."""
+FAMILIES_HEAD: Final = (
+    "| family | the agent must | faults | what it teaches |",
+    "|---|---|---|---|",
+)
+MISSIONS_HEAD: Final = """\
+# Mission families
+
+Made by `make docs` from `missions/*.py`: the docstring of each module and its table of levels.
+`generate(family, level, seed)` always gives the same mission.
+"""
 GATE_HEAD: Final = (
     "| family | levels | live groups | success | readable replies | gate |",
     "|---|---|---|---|---|---|",
@@ -55,6 +100,133 @@ def gate(data: dict[str, Any]) -> str:
     return "\n".join((*GATE_HEAD, *rows))
 
 
+@dataclass(frozen=True)
+class Page:
+    """The page of a family: the docstring of its module."""
+
+    task: str
+    """What the agent must do, in one sentence."""
+    sections: dict[str, str]
+
+
+def page(module: ModuleType) -> Page:
+    """The page that a family's module begins with.
+
+    Raises:
+        ValueError: The docstring is not a line `Name: task.`, a blank line and the `SECTIONS`, each
+            `Section: text` with further lines indented.
+    """
+    head, _, body = (inspect.getdoc(module) or "").partition("\n\n")
+    task = re.fullmatch(r"[A-Z][\w -]*: (.+)\.", head)
+    if not task:
+        raise ValueError(f"{module.__name__}: the docstring begins with {head!r}, expected 'Name: task.'")
+    found: list[tuple[str, list[str]]] = []
+    for line in body.splitlines():
+        if section := re.fullmatch(r"([A-Z][a-z ]*): (.+)", line):
+            found.append((section[1], [section[2]]))
+        elif found and line.startswith("    "):
+            found[-1][1].append(line.strip())
+        else:
+            raise ValueError(f"{module.__name__}: {line!r} is neither 'Section: text' nor an indented line")
+    names = [name for name, _ in found]
+    if names != list(SECTIONS):
+        raise ValueError(f"{module.__name__}: sections {names}, expected {list(SECTIONS)} in this order")
+    return Page(task[1], {name: " ".join(lines) for name, lines in found})
+
+
+def modules() -> dict[str, ModuleType]:
+    """The module of every family."""
+    return {family: importlib.import_module(made.__module__) for family, made in FAMILIES.items()}
+
+
+def families() -> str:
+    """What each family asks for, breaks and teaches, from the modules."""
+    rows: list[str] = []
+    for family, module in modules().items():
+        told = page(module)
+        faults = told.sections["Faults"].split(";")[0].rstrip(".")
+        rows.append(f"| `{family}` | {told.task} | {faults} | {told.sections['Teaches'].rstrip('.')} |")
+    return _joined((*FAMILIES_HEAD, *rows))
+
+
+def missions() -> str:
+    """`docs/missions.md`: the page and the levels of each family."""
+    pages: list[str] = []
+    for family, module in modules().items():
+        told = page(module)
+        lines = [_wrapped(f"- **{name}**: {text}", "  ") for name, text in told.sections.items()]
+        rows, meanings = list(module.LEVELS), _meanings(module.Level)
+        explained = [_wrapped(f"- {_heading(name)}: {text}", "  ") for name, text in meanings.items()]
+        parts = (f"## `{family}`", _wrapped(f"The agent must {told.task}."), _joined(lines), _levels(rows))
+        pages.append("\n\n".join((*parts, _joined(explained))))
+    return _joined((MISSIONS_HEAD, "\n\n".join(pages), ""))
+
+
+def _levels(rows: list[Any]) -> str:
+    """A table of levels, a column for each field of its dataclass."""
+    names = [field.name for field in dataclasses.fields(rows[0])]
+    head = ["level", *(_heading(name) for name in names)]
+    cells = ([str(level), *(_cell(getattr(row, n)) for n in names)] for level, row in enumerate(rows))
+    lines = [f"| {' | '.join(line)} |" for line in (head, *cells)]
+    return _joined([lines[0], "|---" * len(head) + "|", *lines[1:]])
+
+
+def _meanings(row: type) -> dict[str, str]:
+    """What is written beneath the fields of a dataclass, by field."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(row))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    meanings: dict[str, str] = {}
+    for field, below in pairwise(body.body):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                words = re.sub(r"^\[.*?\] ", "", " ".join(text.split()))
+                meanings[name] = words[0].upper() + words[1:]
+            case _:
+                pass
+    return meanings
+
+
+def _heading(name: str) -> str:
+    """A field's name in words, with its unit."""
+    suffix = next((suffix for suffix in UNITS if name.endswith(suffix)), "")
+    words = name.removesuffix(suffix).replace("_", " ")
+    return f"{words} [{UNITS[suffix]}]" if suffix else words
+
+
+def _cell(value: bool | float | tuple[float, ...]) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return " to ".join(f"{number:g}" for number in (value if isinstance(value, tuple) else (value,)))
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return "\n".join(lines)
+
+
+def example() -> str:
+    """The first two turns of `EXAMPLE` as a policy reads and writes them, flown with the reference.
+
+    Raises:
+        ValueError: The mission is not the one that the README tells of.
+    """
+    spec = generate(*EXAMPLE)
+    if not spec.has_fault("stuck_closed", 1, spec.clock_s):
+        raise ValueError(f"{spec} has faults {spec.faults}, expected thruster 1 stuck closed: change EXAMPLE")
+    episode, policy = Episode(spec, spec.seed), Reference()
+    policy.begin(spec.seed)
+    seen, lines = view(episode.observation), [render(episode.observation)]
+    for _ in range(2):
+        command = policy.act(seen)
+        observation = episode.step(command)
+        lines += [f"> {encode(command)}", render(observation, seen)]
+        seen = view(observation, seen)
+    return _joined(("```", *lines, "```"))
+
+
 def embed(text: str, name: str, table: str) -> str:
     """A text with a table between its markers `<!-- name -->` and `<!-- /name -->`.
 
@@ -69,8 +241,9 @@ def embed(text: str, name: str, table: str) -> str:
 
 
 def readme() -> str:
-    """The README with its tables made anew."""
+    """The README with its tables made anew, and its example as it stands."""
     text = README.read_text()
+    text = embed(text, "families", families())
     text = embed(text, "levels", levels(figures.read("levels.json")))
     text = embed(text, "gate", gate(figures.read("gate.json")))
     return embed(text, "bench", bench(figures.read("bench.json")))
@@ -82,9 +255,10 @@ def training() -> str:
 
 
 def main() -> None:
-    """Rewrite the tables."""
-    README.write_text(readme())
+    """Rewrite the tables, the pages and the example."""
+    README.write_text(embed(readme(), "example", example()))
     TRAINING.write_text(training())
+    MISSIONS.write_text(missions())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,11 @@
-"""The README's tables are made from committed figures, and the level study counts right."""
+"""README and pages are what figures, modules and simulator say, and the level study counts right."""
+
+from types import ModuleType
 
 import pytest
 
+from orbital_ops_env.client.render import PolicyView, parse
+from orbital_ops_env.missions.catalog import FAMILIES
 from orbital_ops_env.studies import figures, tables
 from orbital_ops_env.studies.levels import Job, figure, rates, shortlist
 
@@ -12,6 +16,82 @@ def test_the_readme_shows_the_committed_figures() -> None:
 
 def test_the_training_page_shows_the_values_of_the_code() -> None:
     assert tables.training() == tables.TRAINING.read_text()
+
+
+def test_the_missions_page_shows_the_modules() -> None:
+    assert tables.missions() == tables.MISSIONS.read_text()
+
+
+def turns(block: str) -> list[PolicyView]:
+    """What a policy has seen in an example, turn by turn."""
+    texts: list[list[str]] = [[]]
+    for line in block.strip().removeprefix("```").removesuffix("```").strip().splitlines():
+        if line.startswith("> "):
+            texts.append([])
+        else:
+            texts[-1].append(line)
+    seen: list[PolicyView] = []
+    for text in texts:
+        seen.append(parse("\n".join(text), seen[-1] if seen else None))
+    return seen
+
+
+def test_the_example_is_a_flight_of_today() -> None:
+    """Without its digits, which another machine may round otherwise; the brief is compared with them."""
+    committed = tables.README.read_text().split("<!-- example -->")[1].split("<!-- /example -->")[0]
+    shown, flown = turns(committed), turns(tables.example())
+    assert len(shown) == len(flown)
+    for a, b in zip(shown, flown, strict=True):
+        assert a.brief == b.brief
+        for channel in ("reason", "detail", "directive", "turns_left", "surplus_axis", "branch", "source"):
+            assert getattr(a.telemetry, channel) == getattr(b.telemetry, channel)
+
+
+def sections(**changed: str | None) -> str:
+    """A family's page with sections changed, added or, where None, left out."""
+    texts = {name: f"{name} of it." for name in tables.SECTIONS} | {
+        name.replace("_", " "): text for name, text in changed.items()
+    }
+    return "".join(f"\n{name}: {text}" for name, text in texts.items() if text is not None)
+
+
+def family(head: str, body: str) -> ModuleType:
+    return ModuleType("missions.tumble", f"{head}\n{body}\n")
+
+
+def test_a_page_is_read_section_by_section() -> None:
+    page = tables.page(family("Tumble: turn, and do not stop.", sections(Faults="none,\n    not one.")))
+    assert page.task == "turn, and do not stop"
+    assert page.sections["Faults"] == "none, not one."
+    assert tuple(page.sections) == tables.SECTIONS
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "found"),
+    [
+        ("Tumble: turn.", sections(Faults=None), "expected .*'Faults'"),
+        ("Tumble: turn.", sections(Hints="none."), "'Hints'.*, expected"),
+        ("Tumble: turn.", sections() + "\nFaults: again.", "'Faults'\\], expected"),
+        (
+            "Tumble: turn.",
+            sections() + "\nA line that belongs nowhere",
+            "'A line that belongs nowhere' is neither",
+        ),
+        ("Tumble", sections(), "expected 'Name: task.'"),
+        ("", "", "expected 'Name: task.'"),
+    ],
+)
+def test_a_page_that_is_not_one_is_refused(head: str, body: str, found: str) -> None:
+    with pytest.raises(ValueError, match=rf"missions\.tumble: .*{found}"):
+        tables.page(family(head, body))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_has_ten_levels_on_its_page(name: str) -> None:
+    page = tables.missions().split(f"## `{name}`")[1].split("\n## ")[0]
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    assert [row.split(" | ")[0] for row in rows[2:]] == [f"| {level}" for level in range(10)]
+    assert len({row.count("|") for row in rows}) == 1
 
 
 def test_a_text_without_markers_is_refused() -> None:
