@@ -6,8 +6,8 @@ Description: A craft in steady operation turns from target to target. Fast turns
 Teaches: slew rate against propellant.
 Commands: `slew`, `hold`; from level 3 what a fault asks for.
 Telemetry: turn and error to the current target, time, propellant; residuals.
-Directives: point within a tolerance for a dwell time inside a window, one target after another. From level 2
-    up one window opens only after the craft can be there.
+Directives: point within a tolerance for a dwell time inside a window, one target after another. At levels 2,
+    4 and from 6 up one window opens only after the craft can be there.
 Flight rules: Sun keep-out (hard), propellant reserve (hard), rate cap from level 3 (soft).
 Faults: from level 3 on 40 % of the missions carry one of gyro bias, star tracker outage, thruster stuck
     closed, thruster stuck open; it begins on the first leg, from level 5 on the first two.

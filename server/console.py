@@ -15,7 +15,7 @@ from orbital_ops_env.client.render import PolicyView, render, view
 from orbital_ops_env.missions import budget
 from orbital_ops_env.missions.catalog import FAMILIES
 from orbital_ops_env.models import DirectiveBrief, OrbitalOpsObservation
-from orbital_ops_env.policies.procedure import DEADBAND_DEG, current, hold_s, on_target
+from orbital_ops_env.policies.procedure import DEADBAND_DEG, current, hold_s, on_target, quiet_s
 from orbital_ops_env.rewards.rubric import Weights
 from orbital_ops_env.server.episode import SUN_WARNING_RAD, Episode
 from orbital_ops_env.server.observe import brief
@@ -26,6 +26,7 @@ RULES: Final = {
     "sun_keep_out": "payload at least {0.limit:g} deg from the Sun",
     "reserve": "at least {0.limit:g} g of gas left",
     "rate_cap": "rate under {0.limit:g} deg/s from {0.from_s:.0f} s on",
+    "quiet": "nothing fires from {0.from_s:.0f} to {0.until_s:.0f} s",
 }
 ROLE: Final = """You are the flight controller of a small satellite on cold-gas thrusters. Send one
 command a turn and do the directives in order, each inside its window: the bar; the mark is now."""
@@ -86,7 +87,9 @@ def _read(episode: Episode, raw: dict[str, Any]) -> tuple[OrbitalOpsObservation,
 def _next(known: PolicyView) -> str:
     now, goal = known.telemetry, current(known)
     todo = "On board all is done, but not quite in truth: hold the last target longer."
-    if goal and goal.rate_deg_s:
+    if (quiet := quiet_s(known)) > 0:
+        todo = f"Nothing may fire for {quiet:.0f} s: coast."
+    elif goal and goal.rate_deg_s:
         todo = f"Stop the tumble: detumble to less than {goal.rate_deg_s:g} deg/s."
     elif goal and on_target(known, goal):
         todo = f"On target: hold {goal.target} until D{now.directive} is served."
@@ -204,6 +207,10 @@ def _general(known: PolicyView) -> Iterator[tuple[str, commands.AnyCommand]]:
         yield f"Check {part.replace('_', ' ')}: 30 s", commands.Check(subsystem=part)
     other: commands.Branch = "B" if known.telemetry.branch == "A" else "A"
     yield f"Switch to thruster branch {other}: 5 s", commands.SelectBranch(branch=other)
+    yield "Calibrate the gyro against the star tracker: 60 s", commands.CalibrateGyro(duration_s=60)
+    for source in get_args(commands.AttitudeSource):
+        name = source.replace("_", " ")
+        yield f"Take the attitude from {name}: 5 s", commands.SelectAttitudeSource(source=source)
     yield "Safe mode: spin about the Sun line, 300 s", commands.SafeMode(duration_s=300)
     yield "End the mission: give up", commands.EndMission()
 
@@ -220,10 +227,12 @@ def _aimed(episode: Episode, known: PolicyView) -> Iterator[tuple[str, commands.
     if goal and goal.target and on_target(known, goal):
         spare = known.telemetry.propellant_g - _limit(known, "reserve", 0.0)
         for time in sorted(commands.DURATIONS_S, key=lambda d: (d < hold_s(known, goal), d)):
-            hold = commands.Hold(target=goal.target, deadband_deg=DEADBAND_DEG, duration_s=time)
-            gas = budget.HOLD_G_S * time
-            note = " (into the reserve)" if gas > spare else ""
-            yield f"Hold {goal.target} {time:g} s: about {gas:.2f} g{note}", hold
+            fits = time >= hold_s(known, goal)
+            for deadband in commands.DEADBANDS_DEG if fits else (DEADBAND_DEG,):
+                hold = commands.Hold(target=goal.target, deadband_deg=deadband, duration_s=time)
+                gas = budget.HOLD_GAS_G_S[deadband] * time
+                note = " (into the reserve)" if gas > spare else ""
+                yield f"Hold {goal.target} {time:g} s within {deadband:g} deg: about {gas:.2f} g{note}", hold
     route = [goal.target] if goal and goal.target else []
     for name in (*route, *(n for n in known.brief.targets if n not in route)):
         for rate in commands.SLEW_RATES_DEG_S if name in route else commands.SLEW_RATES_DEG_S[1:2]:

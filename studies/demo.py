@@ -1,7 +1,7 @@
 """A real mission over the wire: server, two flight controllers, their scores and a replay page.
 
-`rules` follows the written procedure and should win, `idle` coasts and should lose; the exit status
-is 0 only if they do.
+Something breaks on the way and nobody says so. `reference` cross-checks the instruments and should win,
+`rules` follows the written procedure and should lose; the exit status is 0 only if they do.
 """
 
 import argparse
@@ -33,16 +33,16 @@ from orbital_ops_env.commands import AnyCommand
 from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.policies import Policy
-from orbital_ops_env.policies.idle import Idle
+from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.policies.rules import Rules
 from orbital_ops_env.server import flight
 from orbital_ops_env.studies import replay
 from orbital_ops_env.studies.record import Record, brief, label, record, verdict
 from orbital_ops_env.training.server import ServerError, local_server
 
-DEMO_FAMILY, DEMO_LEVEL, DEMO_SEED = "retarget-v0", 5, 3
-"""Three targets, one of which must be waited for, between the Sun and the propellant reserve."""
-POLICIES: Final[dict[str, type[Policy]]] = {"rules": Rules, "idle": Idle}
+DEMO_FAMILY, DEMO_LEVEL, DEMO_SEED = "recovery-v0", 4, 13
+"""Two targets, and a gyro that goes wrong on the way to the first."""
+POLICIES: Final[dict[str, type[Policy]]] = {"reference": Reference, "rules": Rules}
 OUTPUT: Final = Path("outputs/replay.html")
 TOLERANCE: Final = 1e-9
 """[-] between a score on the wire and the same flight in process."""
@@ -200,7 +200,7 @@ def show(chosen: argparse.Namespace, console: Console) -> bool:
         console.print(Text(f"{flown.name}: {verdict(flown)}"))
     console.print(Text(f"Replay page: {chosen.output} (open it in a browser; it needs no network)"))
     won = {flown.name for flown in records if flown.flight.succeeded}
-    return won == {"rules"}
+    return won == {"reference"}
 
 
 def main() -> int:
@@ -209,7 +209,7 @@ def main() -> int:
     try:
         if show(options(), console):
             return 0
-        console.print("[red]Expected rules to succeed and idle to fail on this mission.[/]")
+        console.print("[red]Expected reference to succeed and rules to fail on this mission.[/]")
     except (DemoError, ServerError, ValueError, OSError) as error:
         console.print(Text(f"demo: {error}", style="red"))
     return 1
