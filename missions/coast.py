@@ -107,7 +107,8 @@ def _plan(level: int, rng: np.random.Generator) -> Plan | None:
     )
     rates = [float(rng.choice(HURRIED_DEG_S)), float(rng.choice(CALM_DEG_S))]
     rng.shuffle(rates)
-    if not plan.start() or not plan.add(Leg(rates[0], row.dwell_s, row.tolerance_deg)):
+    first = Leg(rates[0], row.dwell_s, row.tolerance_deg, stays_s=row.quiet_s + DRIFT_CLOSES_S)
+    if not plan.start() or not plan.add(first):
         return None
     taken_up = plan.directives[0]
     over = taken_up.closes_s + row.quiet_s

@@ -70,6 +70,8 @@ class Leg:
     tolerance_deg: float
     wait_s: float = 0.0
     """[s] from arrival until the window opens."""
+    stays_s: float = 0.0
+    """[s] from the end of its window, for which the craft stays there."""
     hold_g_s: float = HOLD_G_S
     """[g/s] budgeted while waiting and dwelling."""
 
@@ -127,7 +129,7 @@ class Plan:
             done = max(arrived, opens) + leg.dwell_s
             closes = math.ceil(done + self.slack_s + SLEW_TIME_SD_S)
             soonest = self._free + slew_time_s(FAST_DEG_S, angle)
-            if not all(self._seen(name, t) for t in (soonest, arrived, closes)):
+            if not all(self._seen(name, t) for t in (soonest, arrived, closes, closes + leg.stays_s)):
                 continue
             self._spend(leg, angle, done - arrived)
             self.directives.append(_directive(name, leg, opens, closes, angle))

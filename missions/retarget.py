@@ -2,7 +2,7 @@
 
 Description: A craft in steady operation turns from target to target. Fast turns meet deadlines and burn
     gas; slow ones save gas and miss deadlines. The budget does not cover the fast rate throughout on the
-    demanding missions, and every mission has a leg that the slowest rate misses.
+    demanding missions, and most missions have a leg that the slowest rate misses.
 Teaches: slew rate against propellant.
 Commands: `slew`, `hold`; from level 3 what a fault asks for.
 Telemetry: turn and error to the current target, time, propellant; residuals.
