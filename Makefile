@@ -5,7 +5,7 @@ BIN := .venv/bin
 TRAIN := .venv/train/bin
 GPU := .venv/gpu/bin
 
-.PHONY: setup setup-train setup-gpu demo test check notebook serve levels bench evaluate docs gate gpu-spike on-policy lock
+.PHONY: setup setup-train setup-gpu demo test check notebook serve levels instruments bench evaluate docs gate gpu-spike on-policy lock
 
 setup: .venv/.setup
 
@@ -36,6 +36,10 @@ serve: setup
 
 levels: setup
 	$(BIN)/python -m orbital_ops_env.studies.levels $(ARGS)
+
+# Whether missions, faults and policies measure what they should; parts of it: make instruments ARGS='--parts groups'
+instruments: setup
+	$(BIN)/python -m orbital_ops_env.studies.instruments $(ARGS)
 
 # A policy on fresh missions: make evaluate POLICY=rules WIRE=1 ARGS='--families retarget-v0 --levels 0 4 9'
 evaluate: setup
