@@ -47,6 +47,8 @@ UNITS_A: Final = 6
 """Thrusters of branch A; the others are of branch B."""
 DRIFTED_DEG: Final = 6.0
 """[deg] of Sun sensors against the estimate: the gyro has carried it away."""
+STEADY_DEG_S: Final = 0.3
+"""[deg/s] above which the coupling of the axes looks like a missing pulse."""
 LOOKS_AROUND: Final = 1
 """Times to look what is in the star tracker's way."""
 LOOKS: Final = 4
@@ -79,10 +81,14 @@ class Diagnosis:
     _cleared: int = 0
     """Looks at a blind star tracker that found its view blocked."""
     _looks: int = 0
+    """Times that it drifted on for a star."""
     _pulsed: bool = False
+    """Whether test pulses were fired."""
+    _switched: bool = False
+    """Whether the other branch was taken."""
+    _lost_g: float = 0.0
     _doubted: bool = False
     """Whether the gyro is under suspicion, with no star in view to prove it."""
-    _last: AnyCommand | None = None
 
     def act(self, view: PolicyView) -> tuple[AnyCommand, str] | None:
         """The next command and why; None while there is nothing to do about a fault."""
@@ -91,7 +97,6 @@ class Diagnosis:
         if self.finding is None and not now.surplus_axis:
             self._gauge_g.append(now.tank_residual_g)
         self._seen = self._seen or now.tracker_valid
-        self._last = chosen[0] if chosen else None
         return chosen
 
     @property
@@ -99,28 +104,23 @@ class Diagnosis:
         """[g] Counted gas that the tank does not have; negative if it has more."""
         return 0.0 if self.finding is None else self._lost_g
 
-    _lost_g: float = 0.0
-
     # -- finding -------------------------------------------------------------------------------
 
     def _suspect(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
-        if now.detail == "valve_current":
-            return self._found(Finding("stuck_open", _unit(now, along=True)), now)
-        if now.detail == "innovation" or _biased(now):
-            return self._found(Finding("gyro_bias"), now)
-        if _silent(now):
-            return self._found(Finding("star_tracker"), now)
-        if isinstance(self._last, Check) and now.check:
-            return self._read(self._last, now)
+        if certain := _certain(now):
+            return self._found(certain, now)
+        if "nadir" in now.check:
+            return self._read_tracker(now)
+        if "dw_x" in now.check:
+            return self._read_pulses(now)
         if now.surplus_axis:
             return self._weigh(now)
         if self._doubted and not now.tracker_valid and self._looks < LOOKS:
             return self._calibrate(now)
         blind = self._seen and not now.tracker_valid and now.rate_deg_s < SLOW_DEG_S
         if blind and self._cleared < LOOKS_AROUND:
-            return Check(
-                subsystem="star_tracker"
-            ), "The star tracker is blind at a low rate: what is in its way?"
+            why = "The star tracker is blind at a low rate: what is in its way?"
+            return Check(subsystem="star_tracker"), why
         return None
 
     def _weigh(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
@@ -142,17 +142,19 @@ class Diagnosis:
             ), f"The rate changed by {now.surplus_deg_s:g} deg/s unexplained."
         return None
 
-    def _read(self, check: Check, now: Telemetry) -> tuple[AnyCommand, str] | None:
-        """What a check found."""
-        if check.subsystem == "thrusters":
-            axis = max("xyz", key=lambda a: abs(now.check[f"dw_{a}"]))
-            missing = now.check[f"dw_{axis}"]
-            if abs(missing) < PULSE_DEG_S:
-                return None
-            channel = 2 * "xyz".index(axis) + (0 if missing < 0 else 1)
-            return self._found(Finding("stuck_closed", 1 + channel + 6 * (now.branch == "B")), now)
+    def _read_pulses(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
+        """A thruster check: the pulse that is missing."""
+        axis = max("xyz", key=lambda a: abs(now.check[f"dw_{a}"]))
+        missing = now.check[f"dw_{axis}"]
+        if abs(missing) < PULSE_DEG_S or now.rate_deg_s > STEADY_DEG_S:
+            return None
+        channel = 2 * "xyz".index(axis) + (0 if missing < 0 else 1)
+        return self._found(Finding("stuck_closed", 1 + channel + UNITS_A * (now.branch == "B")), now)
+
+    def _read_tracker(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
+        """A star tracker check: silent with nothing in its way, or not."""
         blocked = now.check.get("sun", 180.0) < SUN_DEG or now.check["nadir"] < NADIR_DEG
-        if now.check["age"] < FRESH_S or blocked:
+        if now.check["age"] < FRESH_S or blocked or now.rate_deg_s > SLOW_DEG_S or not self._seen:
             self._cleared += 1
             return None
         return self._found(Finding("star_tracker"), now)
@@ -192,8 +194,6 @@ class Diagnosis:
         other = SelectBranch(branch="B" if now.branch == "A" else "A")
         return other, f"Thruster {unit or '?'} does not do as commanded: the other branch has full authority."
 
-    _switched: bool = False
-
     def _calibrate(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
         true_deg_s = now.rate_deg_s - (now.gyro_tracker_deg_s or 0.0)
         if not now.tracker_valid:
@@ -206,6 +206,15 @@ class Diagnosis:
                 rate_deg_s=0.1
             ), "The gyro is biased; slow down first, a calibration needs a low rate."
         return CalibrateGyro(duration_s=60), "The star tracker contradicts the gyro: take its bias out."
+
+
+def _certain(now: Telemetry) -> Finding | None:
+    """What one view proves."""
+    if now.detail == "valve_current":
+        return Finding("stuck_open", _unit(now, along=True))
+    if now.detail == "innovation" or _biased(now):
+        return Finding("gyro_bias")
+    return Finding("star_tracker") if _silent(now) else None
 
 
 def _silent(now: Telemetry) -> bool:
@@ -228,4 +237,4 @@ def _unit(now: Telemetry, *, along: bool) -> int | None:
     if not now.surplus_axis:
         return None
     positive = (now.surplus_axis[0] == "+") is along
-    return 1 + 2 * "xyz".index(now.surplus_axis[1]) + (0 if positive else 1) + 6 * (now.branch == "B")
+    return 1 + 2 * "xyz".index(now.surplus_axis[1]) + (0 if positive else 1) + UNITS_A * (now.branch == "B")
