@@ -21,6 +21,7 @@ from orbital_ops_env.models import (
     OrbitalOpsObservation,
     Outcome,
     RuleBrief,
+    SurplusAxis,
     Telemetry,
 )
 
@@ -49,6 +50,14 @@ rules = st.one_of(
         hard=st.booleans(),
         limit=number(0, 12),
         from_s=number(0, 5e3),
+    ),
+    st.builds(
+        RuleBrief,
+        kind=st.just("quiet"),
+        hard=st.booleans(),
+        limit=st.just(0.0),
+        from_s=number(0, 5e3),
+        until_s=number(0, 5e3),
     ),
 )
 briefs = st.builds(
@@ -82,7 +91,8 @@ telemetries = st.builds(
     innovation_deg=number(0, 180),
     gyro_tracker_deg_s=st.none() | number(-99, 99),
     surplus_deg_s=number(0, 99),
-    sun_deg=st.none() | number(0, 180),
+    surplus_axis=st.sampled_from(get_args(SurplusAxis)),
+    sun_residual_deg=st.none() | number(0, 180),
     battery_pct=number(0, 100),
     panel_w=number(0, 50),
     on_time_s=number(0, 9e3),

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbital_ops_env.client.prompt import SLEW_COSTS
-from orbital_ops_env.missions import budget, detumble, retarget
+from orbital_ops_env.missions import budget, coast, detumble, hold, recovery, retarget
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec, Point, Reserve, SunKeepOut
 from orbital_ops_env.missions.targets import CATALOGUE, EARTH_LIMB_RAD
@@ -17,6 +18,7 @@ from orbital_ops_env.sim.constants import EARTH_RADIUS_M
 from orbital_ops_env.sim.frames import angle_between, unit
 from orbital_ops_env.sim.state import target_directions, target_frame
 
+Sample = dict[tuple[str, int], list[MissionSpec]]
 LEVELS = range(10)
 cells = st.tuples(st.sampled_from(sorted(FAMILIES)), st.integers(0, 9), st.integers(0, 2**40))
 
@@ -29,9 +31,9 @@ def test_the_same_cell_and_seed_give_the_same_mission(cell: tuple[str, int, int]
     assert MissionSpec.model_validate_json(spec.canonical_json) == spec
 
 
-@pytest.mark.parametrize(("family", "level"), list(itertools.product(FAMILIES, LEVELS)))
-def test_different_seeds_give_different_missions(family: str, level: int) -> None:
-    assert len({generate(family, level, seed).content_hash for seed in range(20)}) == 20
+@pytest.mark.parametrize("cell", list(itertools.product(FAMILIES, LEVELS)), ids=str)
+def test_different_seeds_give_different_missions(sample: Sample, cell: tuple[str, int]) -> None:
+    assert len({spec.content_hash for spec in sample[cell]}) == len(sample[cell])
 
 
 @given(cells)
@@ -71,12 +73,12 @@ def test_targets_are_clear_of_the_sun_and_the_earth_when_they_are_due(
         assert angle_between(direction, nadir) > math.asin(EARTH_RADIUS_M / orbit.radius_m) + EARTH_LIMB_RAD
 
 
-@given(cells)
+@given(cells.filter(lambda cell: cell[0] != detumble.FAMILY))
 @settings(max_examples=60, deadline=None)
 def test_direct_turns_are_clear_of_the_sun(
     cell: tuple[str, int, int],
 ) -> None:
-    spec = generate(*("retarget-v0", *cell[1:]))
+    spec = generate(*cell)
     keep_out = next(r.angle_rad for r in spec.rules if isinstance(r, SunKeepOut))
     points = [d for d in spec.directives if isinstance(d, Point)]
     for before, after in itertools.pairwise(points):
@@ -87,27 +89,36 @@ def test_direct_turns_are_clear_of_the_sun(
         assert budget.path_sun_angle(start, end, spec.start.orbit.sun_hat_N) > keep_out
 
 
-def test_from_level_2_up_every_pointing_target_is_drawn_from_a_long_closed_list() -> None:
+@pytest.mark.parametrize("family", FAMILIES)
+def test_from_level_2_up_every_pointing_target_is_drawn_from_a_long_closed_list(
+    sample: Sample, family: str
+) -> None:
     assert len(CATALOGUE) >= 24
     named = {
         directive.target
-        for family, level, seed in itertools.product(FAMILIES, range(2, 10), range(40))
-        for directive in generate(family, level, seed).directives
+        for level in range(2, 10)
+        for spec in sample[family, level]
+        for directive in spec.directives
         if isinstance(directive, Point)
     }
     assert named == set(CATALOGUE)
 
 
-def test_levels_get_harder() -> None:
-    demands = [[row.demanding for row in module.LEVELS] for module in (detumble, retarget)]
-    slacks = [[-row.slack_s for row in module.LEVELS] for module in (detumble, retarget)]
-    for column in (*demands, *slacks):
+@pytest.mark.parametrize("module", [coast, detumble, hold, recovery, retarget], ids=lambda m: m.FAMILY)
+def test_levels_get_harder(module: Any) -> None:
+    """A level that adds a directive may be easier in gas than the one before."""
+    rows = module.LEVELS
+    for column in (
+        [(getattr(row, "onward", False), row.demanding) for row in rows],
+        [-row.slack_s for row in rows],
+        [-row.tolerance_deg for row in rows],
+        [row.turns for row in rows],
+    ):
         assert column == sorted(column)
 
 
-def test_every_mission_keeps_a_reserve_below_its_budget() -> None:
-    for family, level in itertools.product(FAMILIES, LEVELS):
-        spec = generate(family, level, 0)
+def test_every_mission_keeps_a_reserve_below_its_budget(sample: Sample) -> None:
+    for spec in itertools.chain(*sample.values()):
         reserve = next(r.propellant_kg for r in spec.rules if isinstance(r, Reserve))
         assert 0 < reserve < spec.start.propellant_kg
 

@@ -77,7 +77,7 @@ def test_no_residual_of_a_check_is_constant(checks, name: str) -> None:
     keys = {key for found in checks[name] for key in found}
     assert keys
     for key in keys:
-        assert len({found[key] for found in checks[name]}) > 1, key
+        assert len({found[key] for found in checks[name] if key in found}) > 1, key  # no Sun in the dark
 
 
 @pytest.mark.parametrize("name", SUBSYSTEMS)

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from orbital_ops_env.sim.faults import Fault
 from orbital_ops_env.sim.frames import (
+    Mat3,
     Vec3,
     dcm_from_mrp,
     matmul,
     mrp_from_dcm,
     rotation_angle,
+    unit,
 )
 from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.sim.state import (
@@ -82,6 +85,27 @@ def build() -> Callable[..., Plant]:
         return Plant(start, TARGETS, seed, craft, faults)
 
     return build
+
+
+@pytest.fixture(scope="session")
+def at_rest(
+    build: Callable[..., Plant], far_orbit: Orbit, quiet_craft: SpacecraftConfig
+) -> Callable[..., Plant]:
+    """Builds a plant at rest, with nothing that could move it but its thrusters, and some faults."""
+    return lambda *faults, **options: build(orbit=far_orbit, craft=quiet_craft, faults=faults, **options)
+
+
+@pytest.fixture(scope="session")
+def looking() -> Callable[[Vec3, Vec3, float], Mat3]:
+    """An attitude dcm_BN whose star tracker looks at an angle [deg] from one direction, towards another."""
+
+    def looking(pole_N: Vec3, toward_N: Vec3, angle_deg: float) -> Mat3:
+        axis = unit(np.cross(pole_N, toward_N))
+        boresight: Vec3 = Rotation.from_rotvec(math.radians(angle_deg) * axis).apply(unit(pole_N))
+        x = unit(np.cross(boresight, [0.3, 0.5, 0.8]))
+        return np.array([x, boresight, np.cross(x, boresight)])
+
+    return looking
 
 
 @pytest.fixture(scope="session")

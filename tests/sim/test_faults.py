@@ -10,6 +10,7 @@ import pytest
 from orbital_ops_env.commands import (
     AnyCommand,
     CalibrateGyro,
+    Check,
     Coast,
     Detumble,
     Fire,
@@ -22,7 +23,7 @@ from orbital_ops_env.commands import (
 from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage
 from orbital_ops_env.sim.frames import Vec3
 from orbital_ops_env.sim.plant import Plant
-from orbital_ops_env.sim.state import Orbit, Snapshot, SpacecraftConfig
+from orbital_ops_env.sim.state import Snapshot
 
 Build = Callable[..., Plant]
 BIAS_DEG_S = 0.5
@@ -30,6 +31,10 @@ FLOW_G_S = 1e3 * 0.025 / (65.0 * 9.80665)
 TORQUE_N_M = 0.025 * 0.3
 OWED_S = 0.1 / 6
 """[s] of flow that an open valve takes from the tank only as it closes: a sixth of a step."""
+OPEN_S = 2.0
+"""[s] for which a valve is open without a command before its current is a limit."""
+RATE_NOISE_DEG_S = math.sqrt(2) * 0.15 / 60 * math.sqrt(10)
+"""[deg/s] 1 sigma of the difference of two gyro readings."""
 UNITS = range(1, 13)
 SCRIPT = (Slew(target="star", rate_deg_s=1.0), Hold(target="star", deadband_deg=1.0, duration_s=60.0))
 
@@ -80,12 +85,6 @@ def table(snapshots: Sequence[Snapshot]) -> np.ndarray:
     )
 
 
-@pytest.fixture
-def still(build: Build, far_orbit: Orbit, quiet_craft: SpacecraftConfig) -> Callable[..., Plant]:
-    """At rest, with nothing that could move it but its thrusters."""
-    return lambda *faults: build(orbit=far_orbit, craft=quiet_craft, faults=faults)
-
-
 @pytest.mark.parametrize("fault", ALL)
 def test_a_fault_that_has_not_begun_leaves_no_trace(build: Build, fault: Callable[[float], Fault]) -> None:
     healthy, later = fly(build(), SCRIPT), fly(build(faults=[fault(1000.0)]), SCRIPT)
@@ -104,9 +103,9 @@ def test_a_fault_acts_from_its_onset_on(build: Build, fault: Callable[[float], F
 
 
 def test_a_gyro_bias_shows_as_a_standing_innovation_and_against_the_star_image(
-    still: Callable[..., Plant],
+    at_rest: Callable[..., Plant],
 ) -> None:
-    sensed = still(gyro_bias()).execute(Coast(duration_s=60.0)).sensed
+    sensed = at_rest(gyro_bias()).execute(Coast(duration_s=60.0)).sensed
     assert math.degrees(sensed.innovation_rad) == pytest.approx(BIAS_DEG_S * 0.5 / 0.3, rel=0.05)
     gyro = np.linalg.norm(sensed.gyro_rad_s)
     assert math.degrees(gyro - sensed.tracker_rate_rad_s) == pytest.approx(
@@ -115,17 +114,17 @@ def test_a_gyro_bias_shows_as_a_standing_innovation_and_against_the_star_image(
 
 
 def test_a_gyro_bias_without_a_star_tracker_carries_the_estimate_away(
-    still: Callable[..., Plant], knowledge_deg: Callable[[Snapshot], float]
+    at_rest: Callable[..., Plant], knowledge_deg: Callable[[Snapshot], float]
 ) -> None:
     """Hitomi's: 60 degrees in two minutes."""
-    lost = still(TrackerOutage(0.0), gyro_bias()).execute(Coast(duration_s=120.0))
+    lost = at_rest(TrackerOutage(0.0), gyro_bias()).execute(Coast(duration_s=120.0))
     assert knowledge_deg(lost) == pytest.approx(60.0, abs=0.5)
 
 
 def test_a_calibration_takes_a_gyro_bias_out(
-    still: Callable[..., Plant], knowledge_deg: Callable[[Snapshot], float]
+    at_rest: Callable[..., Plant], knowledge_deg: Callable[[Snapshot], float]
 ) -> None:
-    plant = still(gyro_bias(10.0))
+    plant = at_rest(gyro_bias(10.0))
     plant.execute(Coast(duration_s=60.0))
     calibrated = plant.execute(CalibrateGyro(duration_s=120.0))
     assert np.degrees(calibrated.sensed.bias_rad_s) == pytest.approx([BIAS_DEG_S, 0, 0], abs=0.02)
@@ -134,17 +133,17 @@ def test_a_calibration_takes_a_gyro_bias_out(
 
 
 def test_a_gyro_bias_leaves_a_real_rate_after_a_detumble_without_a_star_tracker(
-    still: Callable[..., Plant],
+    at_rest: Callable[..., Plant],
 ) -> None:
-    ended = still(TrackerOutage(0.0), gyro_bias()).execute(Detumble(rate_deg_s=0.1))
+    ended = at_rest(TrackerOutage(0.0), gyro_bias()).execute(Detumble(rate_deg_s=0.1))
     assert ended.reason == "completed"
     true = math.degrees(np.linalg.norm(ended.truth.omega_BN_B[-1]))
     assert true == pytest.approx(BIAS_DEG_S, abs=0.1)
     assert math.degrees(np.linalg.norm(ended.estimate.omega_BN_B[-1])) < 0.1
 
 
-def test_a_star_tracker_outage_is_a_silence_that_lasts(still: Callable[..., Plant]) -> None:
-    plant = still(TrackerOutage(40.0))
+def test_a_star_tracker_outage_is_a_silence_that_lasts(at_rest: Callable[..., Plant]) -> None:
+    plant = at_rest(TrackerOutage(40.0))
     assert plant.execute(Coast(duration_s=30.0)).sensed.tracker_valid
     for after_s in (60.0, 300.0):
         sensed = plant.execute(Coast(duration_s=after_s)).sensed
@@ -156,9 +155,9 @@ def test_a_star_tracker_outage_is_a_silence_that_lasts(still: Callable[..., Plan
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_stuck_closed_thruster_gives_neither_thrust_nor_gas_and_its_branch_alone_is_hurt(
-    still: Callable[..., Plant], gas_g: Callable[[Snapshot], float], unit: int
+    at_rest: Callable[..., Plant], gas_g: Callable[[Snapshot], float], unit: int
 ) -> None:
-    plant = still(StuckClosed(0.0, unit))
+    plant = at_rest(StuckClosed(0.0, unit))
     plant.execute(SelectBranch.model_validate({"branch": branch(unit)}))
     dead = plant.execute(fire(unit, 5.0))
     number, sign = axis(unit)
@@ -173,21 +172,57 @@ def test_a_stuck_closed_thruster_gives_neither_thrust_nor_gas_and_its_branch_alo
     assert np.degrees(alive.truth.omega_BN_B[-1])[number] == pytest.approx(expected, rel=0.01)
 
 
+def answer(plant: Plant, checks: int) -> Vec3:
+    """[deg/s] (3,) Mean over some checks of the rate change that the valves do not explain."""
+    found = [plant.execute(Check(subsystem="thrusters")) for _ in range(checks)]
+    return np.mean([np.degrees(s.sensed.surplus_rate_rad_s) for s in found], axis=0)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_check_of_the_thrusters_misses_the_pulse_of_a_stuck_closed_one(
+    at_rest: Callable[..., Plant], unit: int
+) -> None:
+    """On its axis and against its torque, half a second long; nothing on another axis or branch."""
+    plant = at_rest(StuckClosed(0.0, unit))
+    plant.execute(SelectBranch.model_validate({"branch": branch(unit)}))
+    number, sign = axis(unit)
+    missing = math.degrees(sign * TORQUE_N_M * 0.5 / plant.craft.inertia_kg_m2[number])
+    four = 4 * RATE_NOISE_DEG_S / math.sqrt(4)
+    assert answer(plant, 4) == pytest.approx(-missing * np.eye(3)[number], abs=four)
+    assert abs(missing) > 2 * four
+    plant.execute(other(unit))
+    assert answer(plant, 4) == pytest.approx(np.zeros(3), abs=four)
+
+
+def test_a_check_of_healthy_thrusters_finds_noise_and_leaves_no_rate(at_rest: Callable[..., Plant]) -> None:
+    plant = at_rest()
+    for name in ("A", "B"):
+        plant.execute(SelectBranch.model_validate({"branch": name}))
+        for _ in range(5):
+            check = plant.execute(Check(subsystem="thrusters"))
+            assert np.abs(np.degrees(check.sensed.surplus_rate_rad_s)).max() < 4 * RATE_NOISE_DEG_S
+            fired_s = np.diff(check.truth.on_time_s)
+            assert fired_s.sum() == pytest.approx(6 * 0.5)
+            assert fired_s.max() == pytest.approx(0.5)
+            assert np.abs(np.degrees(check.truth.omega_BN_B[-1])).max() < 0.01
+
+
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_stuck_open_thruster_ends_the_command_and_fires_until_its_branch_is_closed(
-    still: Callable[..., Plant],
+    at_rest: Callable[..., Plant],
     gas_g: Callable[[Snapshot], float],
     inertia: Callable[..., Vec3],
     unit: int,
 ) -> None:
-    plant = still(StuckOpen(25.0, unit))
+    plant = at_rest(StuckOpen(25.0, unit))
     plant.execute(SelectBranch.model_validate({"branch": branch(unit)}))
     caught = plant.execute(Coast(duration_s=600.0))
-    assert (caught.reason, caught.detail, caught.t) == ("limit", "valve_current", 26.0)
-    assert gas_g(caught) == pytest.approx((1.0 - OWED_S) * FLOW_G_S, rel=1e-6)
+    assert (caught.reason, caught.detail, caught.t) == ("limit", "valve_current", 25.0 + OPEN_S)
+    assert gas_g(caught) == pytest.approx((OPEN_S - OWED_S) * FLOW_G_S, rel=1e-6)
     number, sign = axis(unit)
     moment = inertia(plant.craft, float(caught.truth.propellant_kg[-1]))[number]
-    assert caught.truth.omega_BN_B[-1][number] == pytest.approx(sign * TORQUE_N_M * 1.0 / moment, rel=1e-5)
+    gained = sign * TORQUE_N_M * OPEN_S / moment
+    assert caught.truth.omega_BN_B[-1][number] == pytest.approx(gained, rel=1e-5)
     isolated = plant.execute(IsolateThruster(unit=unit))
     assert isolated.reason == "completed"
     assert gas_g(isolated) == pytest.approx(5.0 * FLOW_G_S, rel=1e-6)
@@ -196,35 +231,41 @@ def test_a_stuck_open_thruster_ends_the_command_and_fires_until_its_branch_is_cl
     assert gas_g(plant.execute(Coast(duration_s=60.0))) == pytest.approx(0.0, abs=1e-6)
 
 
-def test_a_second_stuck_open_thruster_ends_a_command_too(still: Callable[..., Plant]) -> None:
-    plant = still(StuckOpen(10.0, 1), StuckOpen(20.0, 3))
+def test_a_second_stuck_open_thruster_ends_a_command_too_and_so_does_the_rate_of_both(
+    at_rest: Callable[..., Plant],
+) -> None:
+    plant = at_rest(StuckOpen(10.0, 1), StuckOpen(20.0, 3))
     ended = [plant.execute(Coast(duration_s=60.0)) for _ in range(3)]
     assert [(s.reason, s.detail, s.t) for s in ended] == [
-        ("limit", "valve_current", 11.0),
-        ("limit", "valve_current", 21.0),
-        ("duration", "", 81.0),
+        ("limit", "valve_current", 12.0),
+        ("limit", "valve_current", 22.0),
+        ("alarm", "unexplained_rate", 29.0),
     ]
 
 
 def test_a_valve_that_sticks_open_while_it_is_commanded_shows_once_the_command_is_over(
-    still: Callable[..., Plant],
+    at_rest: Callable[..., Plant],
 ) -> None:
-    plant = still(StuckOpen(2.0, 1))
-    pulse = plant.execute(fire(1, 5.0))
-    assert (pulse.reason, pulse.detail, pulse.t) == ("limit", "valve_current", 6.0)
+    plant = at_rest(StuckOpen(2.0, 1))
+    ended = fly(plant, [fire(1, 5.0), Coast(duration_s=30.0)])
+    assert [(s.reason, s.detail, s.t) for s in ended] == [
+        ("completed", "", 6.0),
+        ("limit", "valve_current", 5.0 + OPEN_S),
+    ]
 
 
-def test_the_counted_propellant_knows_nothing_of_a_stuck_open_valve(still: Callable[..., Plant]) -> None:
-    plant = still(StuckOpen(10.0, 3))
+def test_the_counted_propellant_knows_nothing_of_a_stuck_open_valve(at_rest: Callable[..., Plant]) -> None:
+    plant = at_rest(StuckOpen(10.0, 3))
     first = plant.execute(Coast(duration_s=30.0))
     drained = plant.execute(Coast(duration_s=30.0))
+    assert drained.t > first.t + 5.0
     assert drained.sensed.propellant_kg == first.sensed.propellant_kg
     missing_g = 1e3 * (drained.sensed.propellant_kg - drained.truth.propellant_kg[-1])
-    assert missing_g == pytest.approx((31.0 - OWED_S) * FLOW_G_S, rel=1e-6)
+    assert missing_g == pytest.approx((drained.t - 10.0 - OWED_S) * FLOW_G_S, rel=1e-6)
 
 
 def test_an_empty_tank_ends_a_stuck_open_valve(build: Build, gas_g: Callable[[Snapshot], float]) -> None:
     plant = build(propellant_g=1.0, faults=[StuckOpen(0.0, 1)])
-    snapshots: list[Any] = [plant.execute(Coast(duration_s=30.0)) for _ in range(3)]
+    snapshots: list[Any] = [plant.execute(Coast(duration_s=30.0)) for _ in range(5)]
     assert snapshots[-1].truth.propellant_kg[-1] == pytest.approx(0.0, abs=1e-9)
     assert gas_g(plant.execute(Coast(duration_s=60.0))) == pytest.approx(0.0, abs=1e-9)
