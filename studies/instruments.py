@@ -177,18 +177,19 @@ def _at(cells: Figure, path: str) -> float:
 
 
 def tables(whole: Figure) -> list[Table]:
-    """The figure as tables: families, and channels of faults."""
-    families = Table(title="Worst family counts")
-    for name in ("family", *COLUMNS):
-        families.add_column(name, justify="left" if name == "family" else "right")
-    for family, cells in whole["families"].items():
-        numbers = (_at(cells, path) for path in COLUMNS.values())
+    """The figure as tables, as far as its parts were run: families, and channels of faults."""
+    cells = {
+        title: [_at(each, path) for each in whole["families"].values()] for title, path in COLUMNS.items()
+    }
+    shown = {title: numbers for title, numbers in cells.items() if not all(np.isnan(numbers))}
+    families = Table("family", *shown, title="Families")
+    for family, *numbers in zip(whole["families"], *shown.values(), strict=True):
         families.add_row(family, *("" if np.isnan(number) else f"{number:.2f}" for number in numbers))
     channels = Table("fault", "family", "AUROC of its channels", title="Diagnosability")
     for fault, rows in whole.get("faults", {}).items():
         for family, found in rows.items():
             channels.add_row(fault, family, "  ".join(f"{name} {area:.3f}" for name, area in found.items()))
-    return [families, channels]
+    return [families, channels] if channels.rows else [families]
 
 
 def options() -> Options:
