@@ -102,9 +102,10 @@ def observe(
 def _surplus_axis(surplus_deg_s: np.ndarray) -> SurplusAxis:
     """The body axis of most unexplained rate change; none while it is small."""
     axis = int(np.argmax(np.abs(surplus_deg_s)))
-    if abs(surplus_deg_s[axis]) < NOTABLE_DEG_S:
+    most = float(surplus_deg_s[axis])
+    if abs(most) < NOTABLE_DEG_S:
         return ""
-    return SURPLUS_AXES[2 * axis + (surplus_deg_s[axis] < 0)]
+    return SURPLUS_AXES[2 * axis + (most < 0)]
 
 
 def _aim(spec: MissionSpec, snapshot: Snapshot, onboard: Progress) -> tuple[float | None, float | None]:
