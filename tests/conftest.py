@@ -21,8 +21,8 @@ from openenv.core.env_server.serialization import serialize_observation
 from openenv.core.env_server.types import WSObservationResponse
 from websockets.sync.client import ClientConnection, connect
 
-from orbital_ops_env.client.render import view
-from orbital_ops_env.commands import AnyCommand
+from orbital_ops_env.client.render import render, view
+from orbital_ops_env.commands import AnyCommand, Check, Coast, Detumble, EndMission, Hold, SelectBranch, Slew
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.models import OrbitalOpsObservation
@@ -30,6 +30,7 @@ from orbital_ops_env.policies import Policy
 from orbital_ops_env.policies.random import Random
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.policies.rules import Rules
+from orbital_ops_env.policies.script import Script
 from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.sim.state import Snapshot
 
@@ -168,11 +169,19 @@ class Record:
     def __str__(self) -> str:
         return f"{self.policy} on {self.spec}"
 
+    @property
+    def texts(self) -> list[str]:
+        """What a policy reads, text by text."""
+        texts, seen = [], None
+        for observation in self.observations:
+            texts.append(render(observation, seen))
+            seen = view(observation, seen)
+        return texts
 
-def fly(policy: Policy, family: str, level: int, seed: int) -> Record:
-    spec = generate(family, level, seed)
-    episode = Episode(spec, episode_seed=seed)
-    policy.begin(seed)
+
+def fly(policy: Policy, spec: MissionSpec, episode_seed: int) -> Record:
+    episode = Episode(spec, episode_seed)
+    policy.begin(spec.seed)
     seen = view(episode.observation)
     commands: list[AnyCommand] = []
     observations, snapshots = [episode.observation], [episode.snapshot]
@@ -188,14 +197,48 @@ def fly(policy: Policy, family: str, level: int, seed: int) -> Record:
 @pytest.fixture(scope="session")
 def fly_random() -> Callable[[str, int, int], Record]:
     """Flies the random policy on (family, level, seed)."""
-    return lambda family, level, seed: fly(Random(), family, level, seed)
+    return lambda family, level, seed: fly(Random(), generate(family, level, seed), seed)
+
+
+@pytest.fixture(scope="session")
+def fly_mission() -> Callable[[Policy, MissionSpec, int], Record]:
+    """Flies a policy on (mission, episode seed)."""
+    return fly
+
+
+@pytest.fixture(scope="session")
+def unspoken() -> tuple[str, ...]:
+    """Words that would tell of a fault."""
+    return ("fault", "stuck", "bias", "broken", "outage", "star_tracker", "weak", "leak")
+
+
+@pytest.fixture(scope="session")
+def script() -> Callable[[MissionSpec], Script]:
+    """Makes a policy that does a bit of everything on any mission, then gives up."""
+
+    def script(spec: MissionSpec) -> Script:
+        target = spec.targets[0][0]
+        return Script(
+            (
+                Detumble(rate_deg_s=0.1),
+                Coast(duration_s=30.0),
+                Slew(target=target, rate_deg_s=0.5),
+                Hold(target=target, deadband_deg=1.0, duration_s=30.0),
+                Check(subsystem="thrusters"),
+                Check(subsystem="star_tracker"),
+                SelectBranch(branch="B"),
+                EndMission(),
+            )
+        )
+
+    return script
 
 
 @pytest.fixture(scope="session")
 def flights() -> tuple[Record, ...]:
-    """Three policies on both families at an easy, a middle and the hardest level."""
+    """Three policies on every family at an easy, a middle and the hardest level."""
     return tuple(
-        fly(policy(), family, level, seed=level)
+        fly(policy(), generate(family, level, seed=level), episode_seed=level)
         for family in FAMILIES
         for level in (0, 4, 9)
         for policy in (Random, Rules, Reference)

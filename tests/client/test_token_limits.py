@@ -1,13 +1,14 @@
 """What a small language model must read and write, counted with SmolLM2's tokenizer."""
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, get_args
 
 import pytest
 
 from orbital_ops_env.client.prompt import SYSTEM_PROMPT
-from orbital_ops_env.client.render import NUMBERS, PolicyView, render, view
+from orbital_ops_env.client.render import NUMBERS, PolicyView, render
 from orbital_ops_env.commands import (
     DEADBANDS_DEG,
     DURATIONS_S,
@@ -35,7 +36,9 @@ from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.targets import CATALOGUE
 from orbital_ops_env.models import OrbitalOpsObservation, Telemetry
+from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.server.observe import brief
+from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage
 
 Count = Callable[[str], int]
 
@@ -62,14 +65,6 @@ def _brief(spec: MissionSpec) -> str:
 
 def turns(record: Any) -> int:
     return len(record.commands)
-
-
-def texts(record: Any) -> Iterator[str]:
-    """What a policy reads in a flight, text by text."""
-    previous = None
-    for observation in record.observations:
-        yield render(observation, previous)
-        previous = view(observation, previous)
 
 
 SLOW: Final = Telemetry(
@@ -179,9 +174,28 @@ def test_every_brief_is_short(tokens: Count, family: str, level: int) -> None:
 
 def test_every_text_of_real_flights_is_short(tokens: Count, flights) -> None:
     for record in flights:
-        first, *later = texts(record)
+        first, *later = record.texts
         assert tokens(first.partition("\nt=")[2]) < OBSERVATION, str(record)
         assert max(map(tokens, later)) <= OBSERVATION, str(record)
+
+
+BREAKING: Final = (
+    GyroBias(20.0, (0.0, math.radians(0.35), 0.0)),
+    TrackerOutage(20.0),
+    StuckClosed(20.0, 1),
+    StuckOpen(20.0, 3),
+)
+
+
+@pytest.mark.parametrize("fault", BREAKING, ids=lambda fault: fault.kind)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_text_of_a_flight_that_breaks_is_short(
+    tokens: Count, fly_mission, family: str, fault: Fault
+) -> None:
+    """The hardest level, flown by a policy that looks at what is wrong."""
+    spec = generate(family, 9, 6).model_copy(update={"faults": (fault,)})
+    _, *later = fly_mission(Reference(), spec, 6).texts
+    assert max(map(tokens, later)) <= OBSERVATION
 
 
 @pytest.mark.parametrize("now", [SLOW, FAST], ids=["slow", "fast"])
@@ -238,7 +252,7 @@ class TestAWholeEpisode:
 
     def test_fits_when_it_uses_every_turn(self, tokens: Count, fly_random, family: str, level: int) -> None:
         record = max((fly_random(family, level, seed) for seed in range(2)), key=turns)
-        first, *later = texts(record)
+        first, *later = record.texts
         length = tokens(message("system", SYSTEM_PROMPT)) + tokens(message("user", first))
         for command, text in zip(record.commands, later, strict=True):
             length += tokens(message("assistant", encode(command)))

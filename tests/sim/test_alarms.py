@@ -173,6 +173,18 @@ def test_after_a_minute_of_silence_no_turn_or_hold_begins(outage: AtRest, comman
     assert plant.execute(command).detail == "no attitude fix for 71 s"
 
 
+@pytest.mark.parametrize("command", [HOLD, SLEW])
+def test_a_refusal_for_want_of_a_fix_leaves_the_craft_to_coast(outage: AtRest, command: AnyCommand) -> None:
+    refused, coasted = (silent(outage(omega_deg_s=(0.0, 0.2, 0.0)), 100.0) for _ in range(2))
+    for _ in range(3):
+        ended = refused.execute(command).truth
+        assert refused.snapshot.detail.startswith("no attitude fix")
+        coast = coasted.execute(COAST, Limits(edges_s=(refused.t,))).truth
+        assert np.array_equal(ended.sigma_BN, coast.sigma_BN)
+        assert np.array_equal(ended.omega_BN_B, coast.omega_BN_B)
+        assert np.array_equal(ended.propellant_kg, coast.propellant_kg)
+
+
 @pytest.mark.parametrize("command", [COAST, Detumble(rate_deg_s=0.1), SafeMode(duration_s=300.0)])
 def test_what_needs_no_attitude_goes_on_in_silence(outage: AtRest, command: AnyCommand) -> None:
     plant = silent(outage(), LAST_HEARD_S + SILENT_S - 3.0)

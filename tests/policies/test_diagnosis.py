@@ -1,0 +1,206 @@
+"""What a diagnosis makes of real flights: kind and unit of what broke, nothing in health, and why."""
+
+import math
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from orbital_ops_env.client.render import PolicyView
+from orbital_ops_env.commands import (
+    AnyCommand,
+    CalibrateGyro,
+    Check,
+    Coast,
+    Detumble,
+    Fire,
+    Hold,
+    ReportFault,
+    SelectAttitudeSource,
+    SelectBranch,
+    Slew,
+)
+from orbital_ops_env.missions.catalog import FAMILIES, generate
+from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.policies.diagnosis import Diagnosis, Finding
+from orbital_ops_env.policies.reference import Reference
+from orbital_ops_env.policies.script import Script
+from orbital_ops_env.server.flight import Flight, fly
+from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage, unit_of
+
+ONSET_S = 20.0
+UNITS = range(1, 13)
+SENTENCE_LIMIT = 200
+"""[-] longest rationale, characters."""
+COAST = Coast(duration_s=300.0)
+
+
+def gyro_bias(axis: int = 1) -> GyroBias:
+    bias = [0.0, 0.0, 0.0]
+    bias[axis] = math.radians(0.35)
+    return GyroBias(ONSET_S, (bias[0], bias[1], bias[2]))
+
+
+def mission(family: str, level: int, seed: int, *faults: Fault) -> MissionSpec:
+    return generate(family, level, seed).model_copy(update={"faults": faults})
+
+
+def seen(commands: Sequence[AnyCommand], *faults: Fault) -> tuple[PolicyView, ...]:
+    """What a script's flight shows, from the reset to its last command."""
+    spec = mission("retarget-v0", 4, 3, *faults)
+    return fly(spec, Script(tuple(commands)), episode_seed=3).views[: len(commands) + 1]
+
+
+def advice(commands: Sequence[AnyCommand], *faults: Fault) -> tuple[Finding | None, AnyCommand | None]:
+    """What a diagnosis finds in a script's flight, and what it would send next."""
+    diagnosis, chosen = Diagnosis(), None
+    for view in seen(commands, *faults):
+        assert diagnosis.finding is None, "found before the last command"
+        chosen = diagnosis.act(view)
+    return diagnosis.finding, chosen[0] if chosen else None
+
+
+def branch(unit: int) -> SelectBranch:
+    return SelectBranch(branch="A" if unit <= 6 else "B")
+
+
+def other(unit: int) -> SelectBranch:
+    return SelectBranch(branch="B" if unit <= 6 else "A")
+
+
+def fire(unit: int) -> Fire:
+    """Five seconds of a thruster."""
+    axis = ("+x", "-x", "+y", "-y", "+z", "-z")[(unit - 1) % 6]
+    return Fire.model_validate({"axis": axis, "on_time_s": 5.0})
+
+
+def target() -> str:
+    return seen([])[0].brief.targets[0]
+
+
+# -- the four signatures -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_valve_that_draws_current_uncommanded_is_stuck_open(unit: int) -> None:
+    found = advice([branch(unit), COAST], StuckOpen(ONSET_S, unit))
+    assert found == (Finding("stuck_open", unit), other(unit))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_thruster_that_gives_no_rate_and_keeps_its_gas_is_stuck_closed(unit: int) -> None:
+    found = advice([branch(unit), fire(unit)], StuckClosed(0.0, unit))
+    assert found == (Finding("stuck_closed", unit), other(unit))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_thruster_whose_test_pulse_is_missing_is_stuck_closed(unit: int) -> None:
+    found = advice([branch(unit), Check(subsystem="thrusters")], StuckClosed(0.0, unit))
+    assert found == (Finding("stuck_closed", unit), other(unit))
+
+
+@pytest.mark.parametrize("axis", range(3))
+def test_a_star_tracker_that_contradicts_the_gyro_shows_its_bias(axis: int) -> None:
+    found = advice([COAST], gyro_bias(axis))
+    assert found == (Finding("gyro_bias"), CalibrateGyro(duration_s=60.0))
+
+
+def test_a_biased_gyro_shows_before_its_alarm_too() -> None:
+    short = [SelectBranch(branch="A")] * 5
+    found = advice(short, gyro_bias())
+    assert found == (Finding("gyro_bias"), CalibrateGyro(duration_s=60.0))
+
+
+def test_a_star_tracker_that_is_missed_in_a_hold_has_failed() -> None:
+    flown = [
+        Slew(target=target(), rate_deg_s=1.0),
+        Hold(target=target(), deadband_deg=1.0, duration_s=300.0),
+    ]
+    found = advice(flown, TrackerOutage(70.0))
+    assert found == (Finding("star_tracker"), SelectAttitudeSource(source="sun_sensors"))
+
+
+def test_a_turn_that_is_refused_for_want_of_a_fix_tells_the_same() -> None:
+    found = Diagnosis()
+    *_, refused = seen([COAST, Slew(target=target(), rate_deg_s=1.0)], TrackerOutage(ONSET_S))
+    assert refused.telemetry.detail.startswith("no attitude fix")
+    found.act(refused)
+    assert found.finding == Finding("star_tracker")
+
+
+def test_a_blind_star_tracker_is_looked_at_and_a_clear_view_proves_its_failure() -> None:
+    suspected = advice([Coast(duration_s=30.0)], TrackerOutage(ONSET_S))
+    assert suspected == (None, Check(subsystem="star_tracker"))
+    found = advice([Coast(duration_s=30.0), Check(subsystem="star_tracker")], TrackerOutage(ONSET_S))
+    assert found == (Finding("star_tracker"), SelectAttitudeSource(source="sun_sensors"))
+
+
+# -- what proves nothing -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("subsystem", ["thrusters", "star_tracker", "gyro"])
+def test_a_check_in_health_finds_nothing(subsystem: str) -> None:
+    check = Check.model_validate({"subsystem": subsystem})
+    assert advice([check, check]) == (None, None)
+
+
+def test_a_turn_of_healthy_thrusters_that_blinds_the_star_tracker_finds_nothing() -> None:
+    spin = [Fire(axis="+z", on_time_s=5.0), Fire(axis="+z", on_time_s=2.0), Coast(duration_s=60.0)]
+    views = seen(spin)
+    assert not views[-1].telemetry.tracker_valid
+    diagnosis = Diagnosis()
+    assert [diagnosis.act(view) for view in views] == [None] * len(views)
+
+
+def test_a_small_rate_change_is_asked_about_before_anything_is_claimed() -> None:
+    half = Fire(axis="+x", on_time_s=1.0)
+    assert advice([half], StuckClosed(0.0, 1)) == (None, Check(subsystem="thrusters"))
+
+
+# -- flights of the reference ------------------------------------------------------------------
+
+
+def reasons_given(flown: Flight) -> bool:
+    """Whether each command has a reason of one short sentence."""
+    assert len(flown.rationales) == len(flown.commands)
+    for why in flown.rationales:
+        assert 0 < len(why) <= SENTENCE_LIMIT, why
+        assert re.fullmatch(r"[^\n]*[^\s.?][.?]", why), why
+        assert not re.search(r"[.?!]\s", why), why
+    return True
+
+
+@pytest.mark.parametrize("level", [0, 2, 4, 5, 7, 9])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_healthy_mission_is_flown_without_a_finding(family: str, level: int) -> None:
+    pilot = Reference()
+    flown = fly(mission(family, level, 500 + level), pilot, 500 + level)
+    assert pilot._diagnosis.finding is None
+    assert not [c for c in flown.commands if isinstance(c, ReportFault | SelectBranch | CalibrateGyro)]
+    assert reasons_given(flown)
+
+
+BREAKING: list[tuple[str, Fault]] = [
+    (family, fault)
+    for family in FAMILIES
+    for fault in (StuckClosed(ONSET_S, 1), StuckOpen(ONSET_S, 3), gyro_bias(), TrackerOutage(ONSET_S))
+    if unit_of(fault) or family != "detumble-v0"  # whose missions break thrusters only
+]
+
+
+@pytest.mark.parametrize(("family", "fault"), BREAKING, ids=str)
+def test_reference_finds_reports_and_survives_what_breaks(family: str, fault: Fault) -> None:
+    pilot = Reference()
+    flown = fly(mission(family, 4, 600, fault), pilot, 600)
+    reports = [command for command in flown.commands if isinstance(command, ReportFault)]
+    assert pilot._diagnosis.finding == Finding(fault.kind, unit_of(fault))
+    assert reports == [ReportFault(kind=fault.kind, unit=unit_of(fault))]
+    assert flown.components["reward/safety"] == 1.0
+    assert flown.succeeded
+    assert reasons_given(flown)
+
+
+def test_a_biased_gyro_is_slowed_down_before_it_is_calibrated() -> None:
+    """A craft that turns at 0.6 deg/s, and a calibration that takes no more than 0.5."""
+    spin = [Fire(axis="+z", on_time_s=2.0), Fire(axis="+z", on_time_s=2.0), COAST]
+    assert advice(spin, gyro_bias(2)) == (Finding("gyro_bias"), Detumble(rate_deg_s=0.1))
