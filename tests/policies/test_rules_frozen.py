@@ -1,0 +1,35 @@
+"""`rules` is the yardstick: what it sends on given missions may not change once a family is complete."""
+
+import hashlib
+from collections.abc import Iterator
+
+import pytest
+
+from orbital_ops_env.commands import encode
+from orbital_ops_env.missions.catalog import FAMILIES, generate
+from orbital_ops_env.policies.rules import Rules
+from orbital_ops_env.server.flight import fly
+
+LEVELS, SEEDS = (0, 4, 9), range(2)
+FROZEN = {
+    "detumble-v0": "b0dde2cd61ca4ce6",
+    "retarget-v0": "2e9393bab72d8995",
+    "coast-v0": "111ef094e1ac1079",
+    "hold-v0": "9d85a825a8433726",
+    "recovery-v0": "2a2ebbbe112d839b",
+}
+"""SHA-256 of the commands, its first 16 digits. Missions that change on purpose ask for a new one."""
+
+
+def sent(family: str) -> Iterator[str]:
+    """The commands of all its flights."""
+    for level in LEVELS:
+        for seed in SEEDS:
+            flight = fly(generate(family, level, seed), Rules(), seed)
+            yield " ".join(encode(command) for command in flight.commands)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_written_procedure_sends_what_it_always_sent(family: str) -> None:
+    digest = hashlib.sha256("\n".join(sent(family)).encode()).hexdigest()
+    assert digest[:16] == FROZEN[family]
