@@ -115,11 +115,13 @@ def test_an_innovation_must_stand_for_ten_seconds_and_is_told_once(at_rest: AtRe
 
 @pytest.mark.parametrize("off_deg", [0.5, 2.0, 4.99, 5.1, 179.0])
 def test_what_a_blind_spell_leaves_is_taken_back_without_an_alarm(at_rest: AtRest, off_deg: float) -> None:
-    plant = at_rest()
-    off = ep_of_rotation(np.radians([0.0, 0.0, off_deg]))
-    plant._vehicle.estimator.memory.q = ep_product(off, np.array(plant._vehicle.estimator.memory.q))
-    assert look_every_second(plant, COAST, 30.0) == []
-    assert math.degrees(plant.snapshot.sensed.innovation_rad) < 0.06
+    """However often: each solution within the limit counts anew."""
+    plant, off = at_rest(), ep_of_rotation(np.radians([0.0, 0.0, off_deg]))
+    navigator = plant._vehicle.estimator.memory
+    for spell in range(1, 5):
+        navigator.q = ep_product(off, np.array(navigator.q))
+        assert look_every_second(plant, COAST, 20.0 * spell) == []
+        assert math.degrees(plant.snapshot.sensed.innovation_rad) < 0.06
 
 
 def test_a_turn_too_fast_for_the_star_tracker_ends_without_an_alarm(
@@ -229,9 +231,9 @@ def test_the_sun_is_in_the_way_up_to_three_degrees_beyond_its_zone(
 
 
 def test_the_sun_is_in_nobodys_way_in_the_dark(build: AtRest, looking: Looking, orbit: Orbit) -> None:
-    dark = replace(orbit, latitude_rad=math.radians(140.0))
+    dark = replace(orbit, latitude_rad=math.radians(135.0))
     attitude = looking(unit(dark.state(0.0)[0]), orbit.sun_hat_N, 80.0)
-    assert math.degrees(math.acos(attitude[1] @ orbit.sun_hat_N)) > 38.0
+    assert math.degrees(math.acos(attitude[1] @ orbit.sun_hat_N)) < 36.0
     plant = build(orbit=dark, dcm_BN=attitude, faults=[TrackerOutage(10.0)])
     assert refuses_to_turn(silent(plant, 100.0))
 
