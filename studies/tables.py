@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import functools
 import importlib
 import inspect
 import re
@@ -61,6 +62,22 @@ LEVELS_HEAD: Final = (
     "| family | level | idle | best of 64 scripts | rules | reference |",
     "|---|---|---|---|---|---|",
 )
+INSTRUMENTS_HEAD: Final = (
+    "| family | faults told apart | named | false alarms | `reference` 0–4 | 5–9 | `rules` | `random` 2–9 "
+    "| live groups | oracle | its gas / `reference`'s |",
+    "|---|---|---|---|---|---|---|---|---|---|---|",
+)
+INSTRUMENTS_KEYS: Final = (
+    "min_auroc",
+    "fault_named",
+    "false_alarm",
+    "reference_low",
+    "reference_high",
+    "policies.rules.success",
+    "random_from_2",
+    "live_groups",
+    "oracle.success",
+)
 BENCH_HEAD: Final = ("| measure | value | target |", "|---|---|---|")
 BENCH_ROWS: Final = (
     ("reset over the wire / raw Basilisk build", "reset_ratio", "at most 2"),
@@ -98,6 +115,20 @@ def gate(data: dict[str, Any]) -> str:
             verdict = "passed" if cell["passed"] else "not passed"
             rows.append(f"| `{family}` | {levels} | {rates} | {verdict} |")
     return "\n".join((*GATE_HEAD, *rows))
+
+
+def instruments(data: dict[str, Any]) -> str:
+    """What faults, missions and policies measure, by family, from `instruments.json`."""
+    rows: list[str] = []
+    for family, cell in data["families"].items():
+        rates = " | ".join(f"{_at(cell, key):.2f}" for key in INSTRUMENTS_KEYS)
+        gas = _at(cell, "oracle.gas_g") / _at(cell, "oracle.reference_gas_g")
+        rows.append(f"| `{family}` | {rates} | {gas:.2f} |")
+    return "\n".join((*INSTRUMENTS_HEAD, *rows))
+
+
+def _at(cell: dict[str, Any], path: str) -> float:
+    return functools.reduce(lambda found, key: found[key], path.split("."), cell)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -245,6 +276,7 @@ def readme() -> str:
     text = README.read_text()
     text = embed(text, "families", families())
     text = embed(text, "levels", levels(figures.read("levels.json")))
+    text = embed(text, "instruments", instruments(figures.read("instruments.json")))
     text = embed(text, "gate", gate(figures.read("gate.json")))
     return embed(text, "bench", bench(figures.read("bench.json")))
 
