@@ -18,6 +18,8 @@ from orbital_ops_env.sim.state import SpacecraftConfig
 Sample = dict[tuple[str, int], list[MissionSpec]]
 MODULES = {module.FAMILY: module for module in (coast, detumble, hold, recovery, retarget)}
 SHARES = dict.fromkeys(FAMILIES, 0.4) | {recovery.FAMILY: 0.65}
+THRUSTER_KINDS = {"stuck_closed", "stuck_open"}
+ALL_KINDS = {"gyro_bias", "star_tracker", *THRUSTER_KINDS}
 UNITS_A = range(1, 7)
 cells = list(product(FAMILIES, range(10)))
 families = pytest.mark.parametrize("family", FAMILIES)
@@ -69,6 +71,7 @@ def test_a_third_of_the_missions_of_a_level_carry_a_fault_at_least(sample: Sampl
 def test_every_kind_of_the_family_is_drawn_and_no_other(sample: Sample, family: str) -> None:
     drawn = {fault.kind for fault in broken(of_family(sample, family))}
     assert drawn == set(MODULES[family].KINDS)
+    assert drawn == (THRUSTER_KINDS if family == detumble.FAMILY else ALL_KINDS)
 
 
 @families
