@@ -9,6 +9,8 @@ import numpy as np
 from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage
 from orbital_ops_env.sim.frames import Vec3, triple, unit
 
+KINDS: Final = ("gyro_bias", "star_tracker", "stuck_closed", "stuck_open")
+"""What may break on a craft in operation."""
 FAULT_SPARE_S: Final = 120.0
 """[s] in every window: a turn cut short, a diagnosis, a calibration, the turn again."""
 FAULT_SPARE_G: Final = 0.5
@@ -21,11 +23,18 @@ FAULT_LEVEL: Final = 3
 """Level from which every family's missions may carry a fault."""
 SHARE: Final = 0.4
 """[-] of their missions that do."""
+LATE_LEVEL: Final = 5
+"""Level from which a fault may begin on the second leg."""
 
 
 def share_at(level: int) -> float:
     """[-] Share of a level's missions that carry a fault, in a family that is not about faults."""
     return SHARE if level >= FAULT_LEVEL else 0.0
+
+
+def legs_at(level: int) -> int:
+    """[-] Legs of a level's missions during which a fault may begin."""
+    return 2 if level >= LATE_LEVEL else 1
 
 
 def draw_fault(

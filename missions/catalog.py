@@ -9,16 +9,18 @@ from orbital_ops_env.commands import did_you_mean
 from orbital_ops_env.missions import coast, detumble, hold, recovery, retarget
 from orbital_ops_env.missions.mission import MissionSpec
 
-Generate = Callable[[int, np.random.Generator, int], MissionSpec]
+Candidate = Callable[[int, np.random.Generator, int], MissionSpec | None]
 
-FAMILIES: Final[dict[str, Generate]] = {
-    detumble.FAMILY: detumble.generate,
-    retarget.FAMILY: retarget.generate,
-    coast.FAMILY: coast.generate,
-    hold.FAMILY: hold.generate,
-    recovery.FAMILY: recovery.generate,
+FAMILIES: Final[dict[str, Candidate]] = {
+    detumble.FAMILY: detumble.candidate,
+    retarget.FAMILY: retarget.candidate,
+    coast.FAMILY: coast.candidate,
+    hold.FAMILY: hold.candidate,
+    recovery.FAMILY: recovery.candidate,
 }
 LEVELS: Final = range(10)
+ATTEMPTS: Final = 400
+"""[-] candidates drawn for a mission; most are the first, the tables of levels see to that."""
 
 
 def generate(family: str, level: int, seed: int) -> MissionSpec:
@@ -31,6 +33,7 @@ def generate(family: str, level: int, seed: int) -> MissionSpec:
 
     Raises:
         ValueError: Unknown family, or a level or seed out of range.
+        RuntimeError: No candidate met the constraints; cannot happen for the tables of today.
     """
     if family not in FAMILIES:
         hint = did_you_mean(family, FAMILIES)
@@ -40,4 +43,8 @@ def generate(family: str, level: int, seed: int) -> MissionSpec:
     if seed < 0:
         raise ValueError(f"{family}: seed {seed} is negative, expected 0 or more.")
     stream = np.random.SeedSequence([int.from_bytes(family.encode()), level, seed])
-    return FAMILIES[family](level, np.random.default_rng(stream), seed)
+    rng = np.random.default_rng(stream)
+    candidates = (FAMILIES[family](level, rng, seed) for _ in range(ATTEMPTS))
+    if spec := next(filter(None, candidates), None):
+        return spec
+    raise RuntimeError(f"{family} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")

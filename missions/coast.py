@@ -22,9 +22,9 @@ from typing import Final
 
 import numpy as np
 
-from orbital_ops_env.missions.anomaly import FAULT_LEVEL, share_at
+from orbital_ops_env.missions.anomaly import KINDS, share_at
 from orbital_ops_env.missions.mission import MissionSpec, Point, QuietWindow
-from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, LONGEST_S, Leg, Plan
+from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, Leg, Plan
 
 FAMILY: Final = "coast-v0"
 
@@ -61,49 +61,21 @@ LEVELS: Final = (
     Level(300, 7.0, 50, 1.5, 30, 0.65, 40, onward=True, turns=12),
 )
 
-KINDS: Final = ("gyro_bias", "star_tracker", "stuck_closed", "stuck_open")
 DRIFT_DWELL_S: Final = 5.0
 """[s] within the drift limit after the quiet window,"""
 DRIFT_CLOSES_S: Final = 10.0
 """[s] of which there is no more than this to turn back in."""
-ATTEMPTS: Final = 200
 
 
-def generate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec:
-    """The mission of a level drawn from a generator.
-
-    Raises:
-        RuntimeError: No candidate met the constraints; cannot happen for the table above.
-    """
-    for _ in range(ATTEMPTS):
-        if plan := _plan(level, rng):
-            row = LEVELS[level]
-            quiet = QuietWindow(
-                opens_s=plan.directives[1].opens_s - row.quiet_s, closes_s=plan.directives[1].opens_s
-            )
-            return MissionSpec(
-                family=FAMILY,
-                level=level,
-                seed=seed,
-                start=plan.at_home,
-                targets=plan.targets,
-                directives=tuple(plan.directives),
-                rules=(quiet, *plan.rules(level)),
-                clock_s=plan.directives[-1].closes_s,
-                turns=row.turns,
-                faults=plan.fault(KINDS, share_at(level), 1),
-            )
-    raise RuntimeError(f"{FAMILY} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")
-
-
-def _plan(level: int, rng: np.random.Generator) -> Plan | None:
+def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | None:
+    """A mission of a level drawn from a generator; None if the sky does not allow it."""
     row = LEVELS[level]
     plan = Plan(
         rng,
         keep_out_deg=row.keep_out_deg,
         slack_s=row.slack_s,
         demanding=bool(rng.random() < row.demanding),
-        faulty=level >= FAULT_LEVEL,
+        share=share_at(level),
     )
     rates = [float(rng.choice(HURRIED_DEG_S)), float(rng.choice(CALM_DEG_S))]
     rng.shuffle(rates)
@@ -125,4 +97,5 @@ def _plan(level: int, rng: np.random.Generator) -> Plan | None:
     )
     if row.onward and not plan.add(Leg(rates[1], row.dwell_s, row.tolerance_deg)):
         return None
-    return plan if plan.directives[-1].closes_s <= LONGEST_S else None
+    quiet = QuietWindow(opens_s=taken_up.closes_s, closes_s=over)
+    return plan.mission(FAMILY, level, seed, turns=row.turns, kinds=KINDS, legs=1, quiet=(quiet,))

@@ -23,7 +23,6 @@ from typing import Final
 import numpy as np
 
 from orbital_ops_env.missions.anomaly import (
-    FAULT_LEVEL,
     FAULT_SPARE_G,
     FAULT_SPARE_S,
     draw_fault,
@@ -47,6 +46,17 @@ from orbital_ops_env.missions.mission import (
     RateCap,
     ReduceRate,
     Reserve,
+)
+from orbital_ops_env.missions.plan import (
+    ARRIVAL_S,
+    BETWEEN_S,
+    CALM_DEG_S,
+    FAST_DEG_S,
+    GAS_SIGMAS,
+    LONGEST_S,
+    RATE_CAP_DEG_S,
+    RATE_CAP_LEVEL,
+    SPARE_HOLD_S,
 )
 from orbital_ops_env.missions.targets import CATALOGUE, named, tracker_sees, visible
 from orbital_ops_env.sim.frames import mrp_from_ep, triple, unit
@@ -88,10 +98,8 @@ LEVELS: Final = (
 STABLE_DEG_S: Final = 0.3
 """[deg/s] what counts as detumbled."""
 STABLE_DWELL_S: Final = 5.0
-RATE_CAP_LEVEL: Final = 3
-RATE_CAP_DEG_S: Final = 1.3
-PLANNED_DEG_S, CALM_DEG_S, FAST_DEG_S = 0.5, (0.2, 0.5), 1.0
-"""[deg/s] planned slew rate, the choice of a demanding mission, and the rate of a generous budget."""
+PLANNED_DEG_S: Final = 0.5
+"""[deg/s] planned slew rate, but for the choice of a demanding mission."""
 FIRST_TURN_RAD: Final = math.radians(170.0)
 """[rad] planned for the turn after the tumble, whose angle nobody can know."""
 SHORT_TURN_DEG, LONG_TURN_DEG = 40.0, 150.0
@@ -100,8 +108,6 @@ KEEP_CLEAR_RAD: Final = math.radians(20.0)
 LOST_SPARE_RAD: Final = math.radians(9.0)
 """[rad] the star tracker must see at a target even if the craft arrives this far off it."""
 RESERVE_G: Final = 0.4
-GAS_SIGMAS: Final = 2.2
-"""[-] spare of the gas budget over the plan."""
 REACQUIRE_G: Final = 0.05
 """[g] for the jump of the attitude estimate when the star tracker comes back."""
 STABLE_RATIO: Final = 1.3
@@ -110,30 +116,10 @@ KINDS: Final = ("stuck_closed", "stuck_open")
 """Thrusters only: a craft that has not seen stars yet can neither calibrate its gyro nor do without them."""
 FAULT_BY: Final = 0.8
 """[-] share of the detumble's time by which a fault begins."""
-ARRIVAL_S: Final = 200.0
-"""[s] into a leg at which moving targets are looked at."""
-BETWEEN_S: Final = 20.0
-"""[s] planned from one directive to the next turn."""
-SPARE_HOLD_S: Final = 30.0
-"""[s] of holding budgeted beyond each dwell."""
-LONGEST_S: Final = 1800.0
-ATTEMPTS: Final = 400
 
 
-def generate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec:
-    """The mission of a level drawn from a generator.
-
-    Raises:
-        RuntimeError: No candidate met the constraints; cannot happen for the table above.
-    """
-    for _ in range(ATTEMPTS):
-        spec = _candidate(level, rng, seed)
-        if spec is not None:
-            return spec
-    raise RuntimeError(f"{FAMILY} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")
-
-
-def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | None:
+def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | None:
+    """A mission of a level drawn from a generator; None if the sky does not allow it."""
     row, craft = LEVELS[level], SpacecraftConfig()
     orbit = Orbit(*(float(a) for a in rng.uniform(0, 2 * math.pi, size=4)))
     omega = math.radians(rng.uniform(*row.rate_deg_s)) * unit(rng.normal(size=3))
@@ -141,9 +127,9 @@ def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec |
     demanding = bool(rng.random() < row.demanding)
     names = [str(n) for n in rng.choice(list(CATALOGUE), size=row.targets, replace=False)] or ["sun"]
     tumble_g, now = detumble(omega, craft)
-    faults = draw_fault(rng, KINDS, share_at(level), FAULT_BY * now, omega)
-    faulty = level >= FAULT_LEVEL
-    slack_s = row.slack_s + (FAULT_SPARE_S if faulty else 0.0)
+    share = share_at(level)
+    faults = draw_fault(rng, KINDS, share, FAULT_BY * now, omega)
+    slack_s = row.slack_s + (FAULT_SPARE_S if share else 0.0)
     directives: list[Directive] = [
         ReduceRate(
             opens_s=0.0,
@@ -152,7 +138,7 @@ def _candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec |
             rate_rad_s=math.radians(STABLE_DEG_S),
         )
     ]
-    gas_g = tumble_g + REACQUIRE_G + (FAULT_SPARE_G if faulty else 0.0)
+    gas_g = tumble_g + REACQUIRE_G + (FAULT_SPARE_G if share else 0.0)
     variance = (DETUMBLE_SD * tumble_g) ** 2
     frame = None
     for name in names:

@@ -20,10 +20,10 @@ from typing import Final
 
 import numpy as np
 
-from orbital_ops_env.missions.anomaly import FAULT_LEVEL, share_at
+from orbital_ops_env.missions.anomaly import KINDS, legs_at, share_at
 from orbital_ops_env.missions.budget import HOLD_GAS_G_S
 from orbital_ops_env.missions.mission import MissionSpec
-from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, LONGEST_S, Leg, Plan
+from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, Leg, Plan
 
 FAMILY: Final = "hold-v0"
 
@@ -58,44 +58,16 @@ LEVELS: Final = (
     Level(600, 0.8, True, 30, 0.65, 40, turns=12),
 )
 
-KINDS: Final = ("gyro_bias", "star_tracker", "stuck_closed", "stuck_open")
 FIRST_DWELL_S: Final = 20.0
 """[s] dwell at the first of two targets."""
 COARSE: Final = {3.0: 3.0, 2.5: 3.0, 2.0: 3.0, 1.5: 1.0, 1.0: 1.0, 0.8: 0.5}
 """[deg] coarsest deadband that stays within a tolerance [deg]; a craft wanders by half of it."""
 USUAL_DEG: Final = 0.5
 """[deg] deadband that a generous budget covers."""
-LATE_FAULT_LEVEL: Final = 5
-"""Level from which a fault may begin on the second leg."""
-ATTEMPTS: Final = 400
 
 
-def generate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec:
-    """The mission of a level drawn from a generator.
-
-    Raises:
-        RuntimeError: No candidate met the constraints; cannot happen for the table above.
-    """
-    for _ in range(ATTEMPTS):
-        if plan := _plan(level, rng):
-            row = LEVELS[level]
-            legs = 2 if level >= LATE_FAULT_LEVEL else 1
-            return MissionSpec(
-                family=FAMILY,
-                level=level,
-                seed=seed,
-                start=plan.at_home,
-                targets=plan.targets,
-                directives=tuple(plan.directives),
-                rules=plan.rules(level),
-                clock_s=plan.directives[-1].closes_s,
-                turns=row.turns,
-                faults=plan.fault(KINDS, share_at(level), legs),
-            )
-    raise RuntimeError(f"{FAMILY} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")
-
-
-def _plan(level: int, rng: np.random.Generator) -> Plan | None:
+def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | None:
+    """A mission of a level drawn from a generator; None if the sky does not allow it."""
     row = LEVELS[level]
     demanding = bool(rng.random() < row.demanding)
     plan = Plan(
@@ -103,7 +75,7 @@ def _plan(level: int, rng: np.random.Generator) -> Plan | None:
         keep_out_deg=row.keep_out_deg,
         slack_s=row.slack_s,
         demanding=demanding,
-        faulty=level >= FAULT_LEVEL,
+        share=share_at(level),
     )
     rates = [float(rng.choice(HURRIED_DEG_S)), float(rng.choice(CALM_DEG_S))]
     rng.shuffle(rates)
@@ -114,4 +86,4 @@ def _plan(level: int, rng: np.random.Generator) -> Plan | None:
     flow = HOLD_GAS_G_S[COARSE[row.tolerance_deg] if demanding else USUAL_DEG]
     if not plan.add(Leg(rates[1], row.exposure_s, row.tolerance_deg, hold_g_s=flow)):
         return None
-    return plan if plan.directives[-1].closes_s <= LONGEST_S else None
+    return plan.mission(FAMILY, level, seed, turns=row.turns, kinds=KINDS, legs=legs_at(level))

@@ -25,7 +25,9 @@ from orbital_ops_env.missions.budget import (
 )
 from orbital_ops_env.missions.mission import (
     FlightRule,
+    MissionSpec,
     Point,
+    QuietWindow,
     RateCap,
     Reserve,
     SunKeepOut,
@@ -33,7 +35,7 @@ from orbital_ops_env.missions.mission import (
 from orbital_ops_env.missions.targets import CATALOGUE, named, visible
 from orbital_ops_env.sim.faults import Fault
 from orbital_ops_env.sim.frames import Mat3, Vec3, mrp_from_dcm, triple
-from orbital_ops_env.sim.state import Orbit, Start, Target, target_frame
+from orbital_ops_env.sim.state import Orbit, Start, target_frame
 
 RATE_CAP_LEVEL: Final = 3
 RATE_CAP_DEG_S: Final = 1.3
@@ -58,6 +60,7 @@ FINE_DEG: Final = 0.2
 FINE_G: Final = 0.25
 """[g] and what it takes to get into it from a slew."""
 LONGEST_S: Final = 1800.0
+Quiet = tuple[QuietWindow, ...]
 
 
 @dataclass(frozen=True)
@@ -84,17 +87,18 @@ class Plan:
         keep_out_deg: Sun keep-out of the payload.
         slack_s: [s] time to spare on each leg.
         demanding: Whether the gas covers the planned rates only, not 1 deg/s throughout.
-        faulty: Whether what a fault costs is part of windows and budget.
+        share: [-] of such missions that carry a fault; all have the windows and budgets to cope with one.
     """
 
     def __init__(
-        self, rng: np.random.Generator, *, keep_out_deg: float, slack_s: float, demanding: bool, faulty: bool
+        self, rng: np.random.Generator, *, keep_out_deg: float, slack_s: float, demanding: bool, share: float
     ) -> None:
         self.rng = rng
         self.orbit = Orbit(*(float(a) for a in rng.uniform(0, 2 * math.pi, size=4)))
         self.keep_out = math.radians(keep_out_deg)
         self.demanding = demanding
-        self.slack_s = slack_s + (FAULT_SPARE_S if faulty else 0.0)
+        self.share = share
+        self.slack_s = slack_s + (FAULT_SPARE_S if share else 0.0)
         self.names: list[str] = []
         self.directives: list[Point] = []
         self.turns: list[Vec3] = []
@@ -104,7 +108,7 @@ class Plan:
         """[s] mission time planned so far."""
         self._free = 0.0
         """[s] the same, from which the next turn can begin."""
-        self.gas_g = RESERVE_G + (FAULT_SPARE_G if faulty else 0.0)
+        self.gas_g = RESERVE_G + (FAULT_SPARE_G if share else 0.0)
         self.variance = 0.0
 
     def start(self) -> bool:
@@ -148,26 +152,56 @@ class Plan:
         self.now = directive.closes_s + BETWEEN_S
         self._free = directive.opens_s + directive.dwell_s
 
-    def fault(self, kinds: Sequence[str], share: float, legs: int) -> tuple[Fault, ...]:
-        """What breaks during the first legs, on a thruster that the turn then or next needs.
+    def mission(
+        self,
+        family: str,
+        level: int,
+        seed: int,
+        *,
+        turns: int,
+        kinds: Sequence[str],
+        legs: int,
+        quiet: Quiet = (),
+    ) -> MissionSpec | None:
+        """The plan as a mission; None if it takes too long.
 
         Args:
+            family: Its name.
+            level: 0 to 9.
+            seed: What it is drawn from.
+            turns: Most commands.
             kinds: Of faults that may be drawn.
-            share: Of missions that carry one.
-            legs: During which it begins.
+            legs: During which a fault begins.
+            quiet: Windows in which nothing may fire.
         """
+        if self.directives[-1].closes_s > LONGEST_S:
+            return None
+        return MissionSpec(
+            family=family,
+            level=level,
+            seed=seed,
+            start=Start(
+                orbit=self.orbit,
+                sigma_BN=triple(mrp_from_dcm(self.home)),
+                omega_BN_B=(0.0, 0.0, 0.0),
+                propellant_kg=round(1e-3 * (self.gas_g + GAS_SIGMAS * math.sqrt(self.variance)), 5),
+            ),
+            targets=named(*self.names[1:]),
+            directives=tuple(self.directives),
+            rules=(*quiet, *self._rules(level)),
+            clock_s=self.directives[-1].closes_s,
+            turns=turns,
+            faults=self._fault(kinds, legs),
+        )
+
+    def _fault(self, kinds: Sequence[str], legs: int) -> tuple[Fault, ...]:
+        """What breaks during the first legs, on a thruster that the turn then or next needs."""
         leg = min(legs, len(self.turns)) - 1
         latest = self.soonest[leg] * (1.0 if leg + 1 < len(self.turns) else BEFORE_BRAKING)
         turn = self.turns[min(leg + 1, len(self.turns) - 1)]
-        return draw_fault(self.rng, kinds, share, latest, turn)
+        return draw_fault(self.rng, kinds, self.share, latest, turn)
 
-    @property
-    def targets(self) -> tuple[tuple[str, Target], ...]:
-        """What the mission may point at."""
-        return named(*self.names[1:])
-
-    def rules(self, level: int) -> tuple[FlightRule, ...]:
-        """The standing rules of a level."""
+    def _rules(self, level: int) -> tuple[FlightRule, ...]:
         rules: tuple[FlightRule, ...] = (
             SunKeepOut(angle_rad=self.keep_out),
             Reserve(propellant_kg=RESERVE_G * 1e-3),
@@ -175,21 +209,6 @@ class Plan:
         if level >= RATE_CAP_LEVEL:
             rules += (RateCap(rate_rad_s=math.radians(RATE_CAP_DEG_S)),)
         return rules
-
-    @property
-    def propellant_kg(self) -> float:
-        """[kg] what the plan takes, with a spare."""
-        return round(1e-3 * (self.gas_g + GAS_SIGMAS * math.sqrt(self.variance)), 5)
-
-    @property
-    def at_home(self) -> Start:
-        """The craft at rest at its star, loaded for the plan."""
-        return Start(
-            orbit=self.orbit,
-            sigma_BN=triple(mrp_from_dcm(self.home)),
-            omega_BN_B=(0.0, 0.0, 0.0),
-            propellant_kg=self.propellant_kg,
-        )
 
     def _clear(self, start: Mat3, end: Mat3) -> bool:
         """Whether a turn is of a fitting size and clear of the Sun."""

@@ -21,8 +21,9 @@ from typing import Final
 
 import numpy as np
 
+from orbital_ops_env.missions.anomaly import KINDS, legs_at
 from orbital_ops_env.missions.mission import MissionSpec
-from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, LONGEST_S, Leg, Plan
+from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, Leg, Plan
 
 FAMILY: Final = "recovery-v0"
 
@@ -56,47 +57,19 @@ LEVELS: Final = (
     Level(3, 50, 1.5, 30, 0.30, 40, turns=12),
 )
 
-KINDS: Final = ("gyro_bias", "star_tracker", "stuck_closed", "stuck_open")
 SHARE: Final = 0.65
 """[-] of missions that carry a fault, at every level."""
-LATE_FAULT_LEVEL: Final = 5
-"""Level from which a fault may begin on the second leg."""
-ATTEMPTS: Final = 200
 
 
-def generate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec:
-    """The mission of a level drawn from a generator.
-
-    Raises:
-        RuntimeError: No candidate met the constraints; cannot happen for the table above.
-    """
-    for _ in range(ATTEMPTS):
-        if plan := _plan(level, rng):
-            row = LEVELS[level]
-            legs = 2 if level >= LATE_FAULT_LEVEL else 1
-            return MissionSpec(
-                family=FAMILY,
-                level=level,
-                seed=seed,
-                start=plan.at_home,
-                targets=plan.targets,
-                directives=tuple(plan.directives),
-                rules=plan.rules(level),
-                clock_s=plan.directives[-1].closes_s,
-                turns=row.turns,
-                faults=plan.fault(KINDS, SHARE, legs),
-            )
-    raise RuntimeError(f"{FAMILY} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")
-
-
-def _plan(level: int, rng: np.random.Generator) -> Plan | None:
+def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | None:
+    """A mission of a level drawn from a generator; None if the sky does not allow it."""
     row = LEVELS[level]
     plan = Plan(
         rng,
         keep_out_deg=row.keep_out_deg,
         slack_s=row.slack_s,
         demanding=bool(rng.random() < row.demanding),
-        faulty=True,
+        share=SHARE,
     )
     hurried = int(rng.integers(row.targets))
     if not plan.start():
@@ -105,4 +78,4 @@ def _plan(level: int, rng: np.random.Generator) -> Plan | None:
         rate = float(rng.choice(HURRIED_DEG_S if number == hurried else CALM_DEG_S))
         if not plan.add(Leg(rate, row.dwell_s, row.tolerance_deg)):
             return None
-    return plan if plan.directives[-1].closes_s <= LONGEST_S else None
+    return plan.mission(FAMILY, level, seed, turns=row.turns, kinds=KINDS, legs=legs_at(level))

@@ -21,9 +21,9 @@ from typing import Final
 
 import numpy as np
 
-from orbital_ops_env.missions.anomaly import FAULT_LEVEL, share_at
+from orbital_ops_env.missions.anomaly import KINDS, legs_at, share_at
 from orbital_ops_env.missions.mission import MissionSpec
-from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, LONGEST_S, Leg, Plan
+from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, Leg, Plan
 
 FAMILY: Final = "retarget-v0"
 
@@ -59,47 +59,19 @@ LEVELS: Final = (
     Level(3, 50, 1.5, 30, 0.65, 40, waits=True, turns=12),
 )
 
-KINDS: Final = ("gyro_bias", "star_tracker", "stuck_closed", "stuck_open")
 WAIT_S: Final = (30.0, 90.0)
 """[s] from arrival to a late window, least and most."""
-LATE_FAULT_LEVEL: Final = 5
-"""Level from which a fault may begin on the second leg."""
-ATTEMPTS: Final = 200
 
 
-def generate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec:
-    """The mission of a level drawn from a generator.
-
-    Raises:
-        RuntimeError: No candidate met the constraints; cannot happen for the table above.
-    """
-    for _ in range(ATTEMPTS):
-        if plan := _plan(level, rng):
-            row = LEVELS[level]
-            legs = 2 if level >= LATE_FAULT_LEVEL else 1
-            return MissionSpec(
-                family=FAMILY,
-                level=level,
-                seed=seed,
-                start=plan.at_home,
-                targets=plan.targets,
-                directives=tuple(plan.directives),
-                rules=plan.rules(level),
-                clock_s=plan.directives[-1].closes_s,
-                turns=row.turns,
-                faults=plan.fault(KINDS, share_at(level), legs),
-            )
-    raise RuntimeError(f"{FAMILY} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")
-
-
-def _plan(level: int, rng: np.random.Generator) -> Plan | None:
+def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | None:
+    """A mission of a level drawn from a generator; None if the sky does not allow it."""
     row = LEVELS[level]
     plan = Plan(
         rng,
         keep_out_deg=row.keep_out_deg,
         slack_s=row.slack_s,
         demanding=bool(rng.random() < row.demanding),
-        faulty=level >= FAULT_LEVEL,
+        share=share_at(level),
     )
     hurried = int(rng.integers(row.targets))
     waiting = int(rng.integers(1, row.targets)) if row.waits else -1
@@ -110,4 +82,4 @@ def _plan(level: int, rng: np.random.Generator) -> Plan | None:
         wait = float(rng.uniform(*WAIT_S)) if number == waiting else 0.0
         if not plan.add(Leg(rate, row.dwell_s, row.tolerance_deg, wait)):
             return None
-    return plan if plan.directives[-1].closes_s <= LONGEST_S else None
+    return plan.mission(FAMILY, level, seed, turns=row.turns, kinds=KINDS, legs=legs_at(level))
