@@ -8,13 +8,14 @@ brief and all channels, a later one only what changed. Units are stated once, in
 import re
 from dataclasses import dataclass
 from textwrap import shorten
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from orbital_ops_env.models import (
     Brief,
     DirectiveBrief,
     OrbitalOpsObservation,
     RuleBrief,
+    SurplusAxis,
     Telemetry,
 )
 
@@ -38,7 +39,7 @@ NUMBERS: Final[dict[str, tuple[str, int]]] = {
 }
 """Text key to (`Telemetry` field, decimals)."""
 WORDS: Final[dict[str, tuple[str, dict[Any, str]]]] = {
-    "ax": ("surplus_axis", {"": NO_VALUE} | {axis: axis for axis in ("+x", "-x", "+y", "-y", "+z", "-z")}),
+    "ax": ("surplus_axis", {axis: axis or NO_VALUE for axis in get_args(SurplusAxis)}),
     "st": ("tracker_valid", {True: "ok", False: "blind"}),
     "branch": ("branch", {"A": "A", "B": "B"}),
     "src": ("source", {"star_tracker": "st", "sun_sensors": "sun", "gyro": "gyro"}),

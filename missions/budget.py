@@ -1,7 +1,8 @@
 """What manoeuvres cost: the model behind every mission's propellant and deadlines.
 
-Source: least-squares fits to 168 slews and 180 holds flown on the plant from random attitudes with random
-noise (25 mN, 60 kg); `tests/missions/test_budget.py` repeats a sample.
+Source: least-squares fits to 168 slews and 180 holds, and means of 30 long holds a deadband, flown on the
+plant from random attitudes with random noise (25 mN, 60 kg); `tests/missions/test_budget.py` repeats a
+sample.
 """
 
 import math
@@ -34,9 +35,9 @@ SLEW_TIME_S: Final = {0.2: (26.0, 4.95), 0.5: (25.0, 2.00), 1.0: (37.0, 0.98), 2
 SLEW_TIME_SD_S: Final = 12.0
 """[s] 1 sigma about it."""
 HOLD_G_S: Final = 0.054 / 60
-"""[g/s] a hold at a deadband of 1 deg, settling included."""
-HOLD_GAS_G_S: Final = {0.2: 0.95e-3, 0.5: 0.8e-3, 1.0: 0.65e-3, 3.0: 0.45e-3}
-"""[g/s] a long hold by deadband [deg]."""
+"""[g/s] a hold of a minute at a deadband of 1 deg, settling included."""
+HOLD_GAS_G_S: Final = {0.2: 1.4e-3, 0.5: 0.72e-3, 1.0: 0.54e-3, 3.0: 0.42e-3}
+"""[g/s] a long hold by deadband [deg], once settled."""
 DETUMBLE_RATIO: Final = 1.02
 """[-] gas of a detumble over the ideal impulse."""
 DETUMBLE_SD: Final = 0.03

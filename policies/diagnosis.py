@@ -192,7 +192,8 @@ class Diagnosis:
             return None
         self._switched = True
         other = SelectBranch(branch="B" if now.branch == "A" else "A")
-        return other, f"Thruster {unit or '?'} does not do as commanded: the other branch has full authority."
+        which = f"Thruster {unit}" if unit else "A thruster"
+        return other, f"{which} does not do as commanded: the other branch has full authority."
 
     def _calibrate(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
         true_deg_s = now.rate_deg_s - (now.gyro_tracker_deg_s or 0.0)
@@ -210,16 +211,16 @@ class Diagnosis:
 
 def _certain(now: Telemetry) -> Finding | None:
     """What one view proves."""
-    if now.detail == "valve_current":
+    if now.detail.startswith("valve_current"):
         return Finding("stuck_open", _unit(now, along=True))
-    if now.detail == "innovation" or _biased(now):
+    if now.detail.startswith("innovation") or _biased(now):
         return Finding("gyro_bias")
     return Finding("star_tracker") if _silent(now) else None
 
 
 def _silent(now: Telemetry) -> bool:
     """Whether the onboard software misses a star tracker that agreed with the Sun sensors to the last."""
-    missed = now.detail == "attitude_source" or now.detail.startswith("no attitude fix")
+    missed = now.detail.startswith(("attitude_source", "no attitude fix"))
     return missed and (now.sun_residual_deg or 0.0) < DRIFTED_DEG
 
 
@@ -227,6 +228,7 @@ def _biased(now: Telemetry) -> bool:
     """Whether gyro and star tracker disagree, in attitude and in rate."""
     return (
         now.tracker_valid
+        and now.source == "star_tracker"
         and now.innovation_deg > BIASED_INN_DEG
         and abs(now.gyro_tracker_deg_s or 0.0) > BIASED_DGYRO_DEG_S
     )

@@ -58,7 +58,7 @@ class Procedure:
             rate = self._slew_rate(view)
             turn, left = view.telemetry.turn_deg, directive.closes_s - view.telemetry.time_s
             self.rationale = (
-                f"{directive.target} is {turn:.0f} deg away and its window closes in {left:.0f} s."
+                f"It is {turn:.0f} deg to {directive.target}, whose window closes in {left:.0f} s."
             )
             return Slew(target=directive.target, rate_deg_s=rate)
         wanted = max(hold_s(view, directive), before_quiet_s(view))

@@ -10,15 +10,13 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from orbital_ops_env.client.prompt import SLEW_COSTS
+from orbital_ops_env.client.prompt import HOLD_COSTS_G_S, SLEW_COSTS
 from orbital_ops_env.client.render import PolicyView
 from orbital_ops_env.commands import DEADBANDS_DEG, SLEW_RATES_DEG_S, AnyCommand
 from orbital_ops_env.models import DirectiveBrief
 from orbital_ops_env.policies.diagnosis import Diagnosis
 from orbital_ops_env.policies.procedure import SPARE_S, Procedure, current, quiet_s
 
-HOLD_G_S: Final = {0.2: 0.95e-3, 0.5: 0.8e-3, 1.0: 0.65e-3, 3.0: 0.45e-3}
-"""[g/s] of a hold by deadband [deg]."""
 WANDER: Final = 0.65
 """[-] share of the deadband by which a held craft wanders, what it knows of its attitude included."""
 UNSURE: Final = 0.5
@@ -29,8 +27,6 @@ UNKNOWN_TURN_DEG: Final = 126.0
 """[deg] mean angle of a random turn, where the brief does not know it."""
 FAULT_G, FAULT_S = 0.6, 120.0
 """[g], [s] kept for a fault that may still come."""
-CALM_LEVELS: Final = range(3)
-"""Levels without faults, but for the family that is about them."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +68,7 @@ class Reference:
         cap = min((rule.limit for rule in view.brief.rules if rule.kind == "rate_cap"), default=math.inf)
         menus = [[r for r in SLEW_RATES_DEG_S if r <= cap] if leg.angle_deg else [0.2] for leg in legs]
         gas_g = view.telemetry.propellant_g - self._diagnosis.lost_g
-        calm = view.brief.level in CALM_LEVELS and not view.brief.family.startswith("recovery")
-        kept = (0.0, 0.0) if calm or self._diagnosis.finding else (FAULT_G, FAULT_S)
+        kept = (0.0, 0.0) if self._diagnosis.finding else (FAULT_G, FAULT_S)
         return max(itertools.product(*menus), key=lambda rates: appraise(view, legs, rates, gas_g, kept))[0]
 
     def _deadband(self, view: PolicyView) -> float:
@@ -109,7 +104,7 @@ def turns_ahead(view: PolicyView) -> list[Leg]:
 
 
 def _leg(directive: DirectiveBrief, angle_deg: float) -> Leg:
-    flow = HOLD_G_S[deadband(directive)]
+    flow = HOLD_COSTS_G_S[deadband(directive)]
     return Leg(angle_deg, directive.opens_s, directive.closes_s, directive.dwell_s, flow)
 
 

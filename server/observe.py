@@ -5,7 +5,7 @@ the true one.
 """
 
 import math
-from typing import Final
+from typing import Final, get_args
 
 import numpy as np
 
@@ -45,7 +45,7 @@ from orbital_ops_env.sim.state import (
 PASCAL_PER_BAR = 1e5
 NOTABLE_DEG_S = 0.08
 """[deg/s] unexplained rate change on an axis above which telemetry names the axis; 0.06 at most in health."""
-SURPLUS_AXES: Final[tuple[SurplusAxis, ...]] = ("+x", "-x", "+y", "-y", "+z", "-z")
+SURPLUS_AXES: Final[tuple[SurplusAxis, ...]] = get_args(SurplusAxis)[1:]
 
 
 def observe(

@@ -272,7 +272,8 @@ class Estimator(_Kernel):
                 memory.fix_rate = norm(moved) / (TICKS_PER_CONTROL * memory.dt) if known else 0.0
                 error = rotation_of_ep(ep_product(fix, inverse(q)))
                 memory.innovation = norm(error)
-                memory.standing = memory.standing + 1 if memory.innovation > STANDING_RAD else 0
+                apart = memory.source == STAR_TRACKER and memory.innovation > STANDING_RAD
+                memory.standing = memory.standing + 1 if apart else 0
                 if memory.source == STAR_TRACKER and memory.innovation > REACQUIRE_RAD:
                     q = fix
                 elif memory.source == STAR_TRACKER:

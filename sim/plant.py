@@ -127,7 +127,7 @@ class Plant:
         self._gauge = np.random.default_rng(np.random.SeedSequence([episode_seed, 5]))
         start, variation = draw_variation(start, episode_seed, self.craft)
         self._vehicle = Vehicle(start, variation, self.craft, faults)
-        self._opens_s = [fault.onset_s for fault in faults if isinstance(fault, StuckOpen)]
+        self._open = [fault for fault in faults if isinstance(fault, StuckOpen)]
         self._pilot = Autopilot(self._vehicle, start.orbit, self.craft)
         self._row = self._vehicle.advance(0.0)[-1]
         self.snapshot = self._observe(self._row[None], "start", "")
@@ -160,7 +160,8 @@ class Plant:
         rows, reason, name = self._fly(flight, limits)
         self._row = rows[-1]
         self._finish()
-        self.snapshot = self._observe(rows, "refused" if refused else reason, refused or name)
+        told = ": ".join(filter(None, (name, refused)))
+        self.snapshot = self._observe(rows, "refused" if refused else reason, told)
         return self.snapshot
 
     # -- flying --------------------------------------------------------------------------------
@@ -204,9 +205,19 @@ class Plant:
             _soonest_s(row[SUN_ANGLE] - limits.sun_angle_rad, row[RATE], acceleration),
             (self.craft.body_rate_rad_s - row[RATE]) / acceleration,
             (row[BATTERY] - power.low_fraction) * power.battery_j / power.bus_w,
-            *(max(onset_s + OPEN_S - row[TIME], 0.0) for onset_s in self._opens_s),
+            *self._until_told(row[TIME]),
         )
         return int(min(spans))
+
+    def _until_told(self, t: float) -> list[float]:
+        """[s] Until the sensor of each stuck valve of the selected branch can tell, if it has not yet."""
+        valves = self._vehicle.valves.memory
+        return [
+            max(fault.onset_s + OPEN_S - t, 0.0)
+            for fault in self._open
+            if (fault.unit - 1) // 6 == valves.branch
+            and valves.periods[fault.unit - 1] < kernels.OPEN_PERIODS
+        ]
 
     def _beyond(self, row: list[float], flight: _Flight, limits: Limits) -> tuple[int, ...]:
         """How far each of `ENDINGS` stands, by the estimate; only one that rises ends a command."""

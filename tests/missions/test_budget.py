@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orbital_ops_env.commands import Detumble, Slew
+from orbital_ops_env.commands import Detumble, Hold, Slew
 from orbital_ops_env.missions import budget
 from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.missions.mission import Point
@@ -31,6 +31,20 @@ def test_slews_cost_what_the_budget_says(rate: float) -> None:
         time.append(flown.t[-1] - budget.slew_time_s(rate, directive.turn_rad))
     assert np.mean(gas) == pytest.approx(0, abs=2 * budget.SLEW_GAS_SD_G[rate])
     assert np.mean(time) == pytest.approx(0, abs=1.5 * budget.SLEW_TIME_SD_S)
+
+
+@pytest.mark.parametrize("deadband", budget.HOLD_GAS_G_S)
+def test_long_holds_cost_what_the_budget_says(deadband: float) -> None:
+    flows = []
+    for seed in range(6):
+        spec = generate("hold-v0", 1, seed)
+        plant = Plant(replace(spec.start, propellant_kg=FULL_KG), dict(spec.targets), seed)
+        target = spec.targets[0][0]
+        plant.execute(Slew(target=target, rate_deg_s=1.0))
+        plant.execute(Hold(target=target, deadband_deg=deadband, duration_s=60.0))
+        held = plant.execute(Hold(target=target, deadband_deg=deadband, duration_s=600.0)).truth
+        flows.append(1e3 * (held.propellant_kg[0] - held.propellant_kg[-1]) / 600.0)
+    assert np.mean(flows) == pytest.approx(budget.HOLD_GAS_G_S[deadband], rel=0.25)
 
 
 @pytest.mark.parametrize("level", [2, 5, 9])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbital_ops_env.client.prompt import SLEW_COSTS
+from orbital_ops_env.client.prompt import HOLD_COSTS_G_S, SLEW_COSTS
 from orbital_ops_env.missions import budget, coast, detumble, hold, recovery, retarget
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec, Point, Reserve, SunKeepOut
@@ -152,3 +152,4 @@ def test_prompt_and_budget_state_the_same_costs() -> None:
         assert budget.SLEW_GAS_G[rate] == (cost.gas_base_g, cost.gas_per_deg_g)
         assert budget.SLEW_GAS_SD_G[rate] == cost.gas_sd_g
         assert cost.time_sd_s == budget.SLEW_TIME_SD_S
+    assert HOLD_COSTS_G_S == budget.HOLD_GAS_G_S

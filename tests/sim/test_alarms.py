@@ -16,9 +16,10 @@ from orbital_ops_env.commands import (
     Hold,
     SafeMode,
     SelectAttitudeSource,
+    SelectBranch,
     Slew,
 )
-from orbital_ops_env.sim.faults import GyroBias, StuckClosed, TrackerOutage
+from orbital_ops_env.sim.faults import GyroBias, StuckClosed, StuckOpen, TrackerOutage
 from orbital_ops_env.sim.frames import (
     Mat3,
     Vec3,
@@ -31,6 +32,7 @@ from orbital_ops_env.sim.frames import (
 from orbital_ops_env.sim.kernels import STANDING_RAD, TRACKER_GAIN
 from orbital_ops_env.sim.plant import SILENT_S, Plant
 from orbital_ops_env.sim.state import Limits, Orbit
+from orbital_ops_env.sim.vehicle import Vehicle
 
 AtRest = Callable[..., Plant]
 Looking = Callable[[Vec3, Vec3, float], Mat3]
@@ -58,6 +60,37 @@ def refuses_to_turn(plant: Plant) -> bool:
     begun = plant.execute(SLEW, Limits(edges_s=(plant.t + 1.0,)))
     assert begun.reason in ("refused", "window_edge")
     return begun.reason == "refused"
+
+
+# -- telling -----------------------------------------------------------------------------------
+
+
+def test_what_ends_a_refusal_early_is_told_beside_it(at_rest: AtRest) -> None:
+    plant = at_rest(StuckOpen(ONSET_S, 3))
+    plant.execute(COAST, Limits(edges_s=(ONSET_S,)))
+    ended = plant.execute(Slew(target="nowhere", rate_deg_s=1.0))
+    assert (ended.reason, ended.t) == ("refused", ONSET_S + 2.0)
+    assert ended.detail.startswith("valve_current: no target nowhere")
+
+
+def test_a_stuck_open_thruster_that_is_shut_off_costs_no_more_looks(
+    at_rest: AtRest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A coast is looked at every ten seconds, as in health."""
+    looks = 0
+    advance = Vehicle.advance
+
+    def counted(vehicle: Vehicle, t: float) -> np.ndarray:
+        nonlocal looks
+        looks += 1
+        return advance(vehicle, t)
+
+    plant = at_rest(StuckOpen(5.0, 3))
+    assert plant.execute(COAST).detail == "valve_current"
+    plant.execute(SelectBranch(branch="B"))
+    monkeypatch.setattr(Vehicle, "advance", counted)
+    plant.execute(Coast(duration_s=120.0))
+    assert looks == 12
 
 
 # -- a rate that the valves do not explain -----------------------------------------------------
@@ -94,6 +127,17 @@ def test_a_thruster_that_does_not_brake_raises_it_and_a_healthy_detumble_does_no
 
 
 # -- a star tracker that contradicts the gyro --------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["sun_sensors", "gyro"])
+def test_an_innovation_is_no_matter_with_another_attitude_source(
+    at_rest: AtRest, source: AttitudeSource
+) -> None:
+    """The estimate then drifts off the stars by itself, in health too."""
+    plant = at_rest(bias(0.4))
+    plant.execute(SelectAttitudeSource(source=source))
+    assert look_every_second(plant, COAST, 60.0) == []
+    assert math.degrees(plant.snapshot.sensed.innovation_rad) > 0.3
 
 
 @pytest.mark.parametrize(("share", "alarms"), [(0.9, False), (1.1, True)])

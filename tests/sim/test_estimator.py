@@ -191,7 +191,6 @@ def test_sun_sensors_hold_the_sun_line_but_not_the_angle_about_it(
 def test_on_gyro_alone_star_fixes_are_ignored(build: Build, knowledge_deg: Knowledge) -> None:
     plant = bias(build(), BIAS_DEG_S)
     plant.execute(SelectAttitudeSource(source="gyro"))
-    assert plant.execute(Coast(duration_s=120.0)).detail == "innovation"  # an alarm that is told once
     drifted = plant.execute(Coast(duration_s=120.0))
     assert drifted.reason == "duration"
     assert drifted.sensed.tracker_valid

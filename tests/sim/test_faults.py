@@ -239,7 +239,7 @@ def test_a_second_stuck_open_thruster_ends_a_command_too_and_so_does_the_rate_of
     assert [(s.reason, s.detail, s.t) for s in ended] == [
         ("limit", "valve_current", 12.0),
         ("limit", "valve_current", 22.0),
-        ("alarm", "unexplained_rate", 29.0),
+        ("alarm", "unexplained_rate", 32.0),
     ]
 
 
