@@ -37,7 +37,8 @@ from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.policies.rules import Rules
 from orbital_ops_env.server import flight
 from orbital_ops_env.studies import replay
-from orbital_ops_env.studies.record import Record, brief, label, record, verdict
+from orbital_ops_env.studies.record import Record, record
+from orbital_ops_env.studies.words import brief, label, verdict
 from orbital_ops_env.training.server import ServerError, local_server
 
 DEMO_FAMILY, DEMO_LEVEL, DEMO_SEED = "recovery-v0", 4, 13
@@ -50,8 +51,6 @@ HEADS: Final = ("#", "command", "ended by", "time", "next", "error", "rate", "ga
 BAR_WIDTH: Final = 8
 TERMS: Final = {"reward/overall": "return", "reward/primary": "objective"}
 """Components whose name on the wire is not the reward table's."""
-WITH_SUCCESS: Final = ("efficiency", "safety", "format")
-"""Terms that count only with success; dimmed without."""
 Session = SyncEnvClient[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState]
 
 
@@ -159,7 +158,7 @@ def scores(records: list[Record]) -> Table:
     table.add_row("outcome", *outcomes, end_section=True)
     for key in flights[0].components:
         name = TERMS.get(key, key.removeprefix("reward/"))
-        styles = ("dim" if name in WITH_SUCCESS and not f.succeeded else "default" for f in flights)
+        styles = ("dim" if name in replay.ON_SUCCESS and not f.succeeded else "default" for f in flights)
         values = (f"[{s}]{f.components[key]:.3f}[/]" for s, f in zip(styles, flights, strict=True))
         table.add_row(name, *values, end_section=name == "format")
     table.add_row("turns", *(str(len(f.commands)) for f in flights))

@@ -11,8 +11,9 @@ from typing import Final
 from plotly.offline import get_plotlyjs
 
 from orbital_ops_env.rewards.rubric import Weights
-from orbital_ops_env.studies.record import Record, brief, damage, label, verdict
+from orbital_ops_env.studies.record import Record
 from orbital_ops_env.studies.timeline import figure
+from orbital_ops_env.studies.words import brief, damage, label, verdict
 
 MEANING: Final = {
     "overall": ("Return", "sum of all step rewards"),

@@ -26,17 +26,9 @@ from orbital_ops_env.server.flight import Flight, fly
 from orbital_ops_env.server.flight import replay as fly_again
 from orbital_ops_env.sim.faults import GyroBias, StuckClosed, StuckOpen, TrackerOutage
 from orbital_ops_env.studies import demo, replay
-from orbital_ops_env.studies.record import (
-    Record,
-    damage,
-    flowing_valves,
-    knowledge_error_deg,
-    label,
-    open_valves,
-    record,
-    verdict,
-)
+from orbital_ops_env.studies.record import Record, flowing_valves, knowledge_error_deg, open_valves, record
 from orbital_ops_env.studies.timeline import figure
+from orbital_ops_env.studies.words import damage, label, verdict
 
 SEED = 0
 CURVES = ("true", "estimated on board", "branch A", "branch B")
