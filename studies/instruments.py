@@ -47,6 +47,7 @@ COLUMNS: Final = {
     "AUROC": "min_auroc",
     "named": "fault_named",
     "false alarm": "false_alarm",
+    "two unused": "two_unused.faulty",
     "reference 0-4": "reference_low",
     "5-9": "reference_high",
     "rules": "policies.rules.success",

@@ -1,7 +1,7 @@
 """How often policies succeed: on fresh missions, over many episodes of one mission, and in noisy groups."""
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,6 +29,8 @@ GROUP_SEED: Final = 32_000
 RANDOM_FROM: Final = 2
 """Level from which on random commands must not succeed."""
 LOW_HALF, HIGH_HALF = range(5), range(5, 10)
+SPARE: Final = 2
+"""Commands that `reference` should leave unused."""
 CORE, TOP = range(7), range(7, 10)
 """Levels that acceptance is told of."""
 FAILURES: Final = 1
@@ -126,6 +128,8 @@ class Flown:
     reported: bool
     named: bool
     """Whether what broke was reported, and nothing else."""
+    unused: int
+    """Commands left of the turn limit."""
 
 
 def fresh_jobs(families: Sequence[str], missions: int) -> list[Job]:
@@ -139,7 +143,8 @@ def flown(job: Job) -> Flown:
     flight = fly(generate(job.family, job.level, job.seed), POLICIES[job.policy](), job.seed)
     broken = {(fault.kind, unit_of(fault)) for fault in flight.spec.faults}
     reports = {(sent.kind, sent.unit) for sent in flight.commands if isinstance(sent, ReportFault)}
-    return Flown(job, flight.succeeded, _fault(flight), bool(reports), reports == broken)
+    unused = flight.spec.turns - len(flight.commands)
+    return Flown(job, flight.succeeded, _fault(flight), bool(reports), reports == broken, unused)
 
 
 def _fault(flight: Flight) -> str | None:
@@ -180,10 +185,16 @@ def _naming(reference: Sequence[Flown]) -> dict[str, Any]:
     return {
         "fault_named": rate(each.named for each in faulty),
         "false_alarm": rate(each.reported for each in healthy),
+        "two_unused": {"healthy": rate(_spares(healthy)), "faulty": rate(_spares(faulty))},
         "named": {kind: rate(each.named for each in faulty if each.fault == kind) for kind in kinds},
         "faulty": len(faulty),
         "healthy": len(healthy),
     }
+
+
+def _spares(flights: Sequence[Flown]) -> Iterator[bool]:
+    """Whether each flight leaves `SPARE` commands unused."""
+    return (each.unused >= SPARE for each in flights)
 
 
 # -- concentration -----------------------------------------------------------------------------

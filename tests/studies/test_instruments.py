@@ -129,7 +129,7 @@ def test_areas_are_of_each_channel_over_all_pairs() -> None:
 
 
 def flown(policy: str, level: int = 5, success: bool = True, **told: Any) -> Flown:
-    facts: dict[str, Any] = {"fault": "", "reported": False, "named": True} | told
+    facts: dict[str, Any] = {"fault": "", "reported": False, "named": True, "unused": 4} | told
     return Flown(Job(policy, "hold-v0", level, 1), success, **facts)
 
 
@@ -141,7 +141,7 @@ def test_a_family_has_success_by_level_and_what_reference_names() -> None:
     faulty = [
         flown("reference", fault="stuck_open", reported=True, named=True),
         flown("reference", fault="stuck_open", reported=True, named=False, success=False),
-        flown("reference", fault="gyro_bias", reported=True, named=True),
+        flown("reference", fault="gyro_bias", reported=True, named=True, unused=1),
     ]
     healthy = [flown("reference", level=0), flown("reference", level=0, reported=True, named=False)]
     later = [flown("reference", fault=None, reported=True, named=False)]
@@ -151,6 +151,7 @@ def test_a_family_has_success_by_level_and_what_reference_names() -> None:
     assert cells["named"] == {"gyro_bias": 1.0, "stuck_open": 0.5}
     assert cells["false_alarm"] == 0.5
     assert (cells["faulty"], cells["healthy"]) == (3, 2)
+    assert cells["two_unused"] == {"healthy": 1.0, "faulty": pytest.approx(2 / 3)}
     assert (cells["reference_low"], cells["reference_high"]) == (1.0, 0.75)
     assert (cells["random_from_2"], cells["policies"]["random"]["success"]) == (0.0, 0.5)
     assert cells["policies"]["reference"]["levels"]["5"] == 0.75
