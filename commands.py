@@ -290,10 +290,14 @@ def describe(error: ValidationError) -> str:
         return 'no "command" in it'
     if first["type"] == "union_tag_invalid":
         given = str(first.get("ctx", {}).get("tag", ""))
-        return printable(f'no command "{given[:NAME_LIMIT]}"{did_you_mean(given, NAMES)}')
+        return printable(f'no command "{_name(given)}"{did_you_mean(given, NAMES)}')
     field = str(first["loc"][-1]) if first["loc"] else "command"
-    name = field[:NAME_LIMIT].encode("ascii", "replace").decode()
-    return printable(f"{name}: {first['msg']}")
+    return printable(f"{_name(field)}: {first['msg']}")
+
+
+def _name(given: str) -> str:
+    """A name from a reply, short and in ASCII: other characters take several tokens each."""
+    return given[:NAME_LIMIT].encode("ascii", "replace").decode()
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:

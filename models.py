@@ -96,7 +96,8 @@ class Telemetry(_Wire):
     innovation_deg: float
     """Star tracker against propagated attitude at its last valid solution."""
     gyro_tracker_deg_s: float | None
-    """Gyro rate less star tracker rate, magnitudes; None while the tracker is not valid."""
+    """Gyro rate less star tracker rate, magnitudes; None unless its last two solutions are
+    valid."""
     surplus_deg_s: float
     """Rate change beyond what the fired valves explain, since the command began; magnitude."""
     surplus_axis: SurplusAxis

@@ -43,6 +43,7 @@ class OrbitalOpsEnv(EnvClient[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOp
     Raises:
         RuntimeError: The server refused an option or is at capacity; the message says which.
         ConnectionError: The server cannot be reached.
+        TypeError: `step` of something else than an `OrbitalOpsAction`; nothing is sent.
         EpisodeNotStarted: `step` before the first `reset`.
         EpisodeOver: `step` after the end.
         EpisodeLost: The episode is gone: the connection dropped, or the simulation failed.
@@ -70,6 +71,10 @@ class OrbitalOpsEnv(EnvClient[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOp
             raise EpisodeLost(LOST) from error
 
     def _step_payload(self, action: OrbitalOpsAction) -> dict[str, Any]:
+        if not isinstance(action, OrbitalOpsAction):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"expected an OrbitalOpsAction, got {type(action).__name__}; text is read by client.parse"
+            )
         return action.model_dump(mode="json")
 
     def _parse_result(self, payload: dict[str, Any]) -> StepResult[OrbitalOpsObservation]:

@@ -1,7 +1,6 @@
 """Every mission family by name, and the one way to make a mission."""
 
-from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -9,14 +8,26 @@ from orbital_ops_env.commands import did_you_mean
 from orbital_ops_env.missions import coast, detumble, hold, recovery, retarget
 from orbital_ops_env.missions.mission import MissionSpec
 
-Candidate = Callable[[int, np.random.Generator, int], MissionSpec | None]
 
-FAMILIES: Final[dict[str, Candidate]] = {
-    detumble.FAMILY: detumble.candidate,
-    retarget.FAMILY: retarget.candidate,
-    coast.FAMILY: coast.candidate,
-    hold.FAMILY: hold.candidate,
-    recovery.FAMILY: recovery.candidate,
+class Family(Protocol):
+    """What a family's module holds."""
+
+    FAMILY: Final[str]
+    """Its name."""
+    KINDS: Final[tuple[str, ...]]
+    """Faults that its missions may carry."""
+
+    def candidate(self, level: int, rng: np.random.Generator, seed: int) -> MissionSpec | None:
+        """A mission of a level drawn from a generator; None if the sky does not allow it."""
+        ...
+
+
+FAMILIES: Final[dict[str, Family]] = {
+    detumble.FAMILY: detumble,
+    retarget.FAMILY: retarget,
+    coast.FAMILY: coast,
+    hold.FAMILY: hold,
+    recovery.FAMILY: recovery,
 }
 LEVELS: Final = range(10)
 ATTEMPTS: Final = 400
@@ -44,7 +55,7 @@ def generate(family: str, level: int, seed: int) -> MissionSpec:
         raise ValueError(f"{family}: seed {seed} is negative, expected 0 or more.")
     stream = np.random.SeedSequence([int.from_bytes(family.encode()), level, seed])
     rng = np.random.default_rng(stream)
-    candidates = (FAMILIES[family](level, rng, seed) for _ in range(ATTEMPTS))
+    candidates = (FAMILIES[family].candidate(level, rng, seed) for _ in range(ATTEMPTS))
     if spec := next(filter(None, candidates), None):
         return spec
     raise RuntimeError(f"{family} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")

@@ -111,8 +111,8 @@ class Diagnosis:
             return self._found(certain, now)
         if "nadir" in now.check:
             return self._read_tracker(now)
-        if "dw_x" in now.check:
-            return self._read_pulses(now)
+        if "dw_x" in now.check and (found := self._read_pulses(now)):
+            return found
         if now.surplus_axis:
             return self._weigh(now)
         if self._doubted and not now.tracker_valid and self._looks < LOOKS:
@@ -132,15 +132,13 @@ class Diagnosis:
             return self._found(Finding("stuck_closed", _unit(now, along=False)), now)
         if now.surplus_deg_s >= SHARP_DEG_S and kept < -0.5 * expected:
             return self._found(Finding("stuck_open", _unit(now, along=True)), now)
-        if now.surplus_deg_s >= SHARP_DEG_S and not now.tracker_valid:
-            self._doubted = True
-            return self._calibrate(now)
-        if not self._pulsed:
+        sharp_and_blind = now.surplus_deg_s >= SHARP_DEG_S and not now.tracker_valid
+        self._doubted = self._doubted or sharp_and_blind
+        if not self._pulsed and (now.rate_deg_s <= STEADY_DEG_S or not sharp_and_blind):
             self._pulsed = True
-            return Check(
-                subsystem="thrusters"
-            ), f"The rate changed by {now.surplus_deg_s:g} deg/s unexplained."
-        return None
+            why = f"The rate changed by {now.surplus_deg_s:g} deg/s unexplained."
+            return Check(subsystem="thrusters"), why
+        return self._calibrate(now) if sharp_and_blind else None
 
     def _read_pulses(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
         """A thruster check: the pulse that is missing."""

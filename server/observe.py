@@ -85,7 +85,7 @@ def observe(
         tracker_valid=sensed.tracker_valid,
         innovation_deg=math.degrees(sensed.innovation_rad),
         gyro_tracker_deg_s=math.degrees(gyro_rate - sensed.tracker_rate_rad_s)
-        if sensed.tracker_valid
+        if sensed.tracker_rate_rad_s is not None
         else None,
         surplus_deg_s=math.degrees(float(np.linalg.norm(sensed.surplus_rate_rad_s))),
         surplus_axis=_surplus_axis(np.degrees(sensed.surplus_rate_rad_s)),

@@ -240,7 +240,7 @@ class Estimator(_Kernel):
         self.memory.valid = 0
         self.memory.valid_at = 0.0
         self.memory.last_fix = np.zeros(4)
-        self.memory.fix_rate = 0.0
+        self.memory.fix_rate = math.nan
 
     @staticmethod
     def UpdateStateImpl(
@@ -265,11 +265,12 @@ class Estimator(_Kernel):
         if (memory.count - 1) % TICKS_PER_CONTROL == 0:
             fix = stInMsgPayload.qInrtl2Case.copy()
             memory.valid = 1 if _given(fix) else 0
+            memory.fix_rate = math.nan
             if memory.valid == 1:
                 memory.valid_at = CurrentSimNanos / 1e9
                 moved = rotation_of_ep(ep_product(fix, inverse(memory.last_fix)))
-                known = _given(memory.last_fix)
-                memory.fix_rate = norm(moved) / (TICKS_PER_CONTROL * memory.dt) if known else 0.0
+                if _given(memory.last_fix):
+                    memory.fix_rate = norm(moved) / (TICKS_PER_CONTROL * memory.dt)
                 error = rotation_of_ep(ep_product(fix, inverse(q)))
                 memory.innovation = norm(error)
                 apart = memory.source == STAR_TRACKER and memory.innovation > STANDING_RAD

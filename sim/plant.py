@@ -308,6 +308,8 @@ class Plant:
         navigator = self._vehicle.estimator.memory
         if not navigator.valid:
             raise Refusal("star tracker not valid")
+        if math.isnan(navigator.fix_rate):
+            raise Refusal("star tracker rate not known yet")
         if navigator.fix_rate > CALIBRATION_RATE_RAD_S:
             raise Refusal("star tracker rate above 0.5 deg/s")
         if navigator.innovation > kernels.REACQUIRE_RAD:
@@ -409,7 +411,7 @@ class Plant:
             tracker_valid=bool(navigator.valid),
             tracker_age_s=self.t - float(navigator.valid_at),
             innovation_rad=float(navigator.innovation),
-            tracker_rate_rad_s=float(navigator.fix_rate) if navigator.valid else 0.0,
+            tracker_rate_rad_s=None if math.isnan(navigator.fix_rate) else float(navigator.fix_rate),
             sun_B=row[kernels.ROW["sun"]].copy(),
             pressure_pa=float(pressure + gauge.normal(scale=tank.pressure_noise_pa)),
             temperature_k=float(temperature + gauge.normal(scale=tank.temperature_noise_k)),

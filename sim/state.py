@@ -393,8 +393,8 @@ class Sensed:
     """[s] since the last valid star tracker solution, from mission time 0."""
     innovation_rad: float
     """[rad] star tracker against propagated attitude, at its last valid solution."""
-    tracker_rate_rad_s: float
-    """[rad/s] magnitude, differenced over valid star tracker solutions; 0 without two of them."""
+    tracker_rate_rad_s: float | None
+    """[rad/s] magnitude, differenced over the last two star tracker solutions; None unless both are valid."""
     sun_B: Vec3
     """[-] (3,) unit vector to the Sun from the Sun sensors; zeros in the dark."""
     pressure_pa: float

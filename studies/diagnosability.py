@@ -26,22 +26,13 @@ import numpy as np
 
 from orbital_ops_env.client import PolicyView
 from orbital_ops_env.commands import AnyCommand
-from orbital_ops_env.missions import coast, detumble, hold, recovery, retarget
-from orbital_ops_env.missions.catalog import LEVELS, generate
+from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.models import Telemetry
 from orbital_ops_env.policies.procedure import Procedure
 from orbital_ops_env.policies.rules import SLEW_DEG_S
 from orbital_ops_env.server.flight import Flight, fly
 
-KINDS: Final = {
-    detumble.FAMILY: detumble.KINDS,
-    retarget.FAMILY: retarget.KINDS,
-    coast.FAMILY: coast.KINDS,
-    hold.FAMILY: hold.KINDS,
-    recovery.FAMILY: recovery.KINDS,
-}
-"""Faults that each family draws."""
 FIRST_SEED: Final = 80_000
 """Missions and episodes from here on, which no other study flies."""
 SEARCHED: Final = 4_000
@@ -205,7 +196,7 @@ def searches(families: Sequence[str], wanted: int, parts: int) -> list[Search]:
     return [
         Search(family, fault, (wanted + part) // parts, part, parts)
         for family in families
-        for fault in KINDS[family]
+        for fault in FAMILIES[family].KINDS
         for part in range(parts)
     ]
 

@@ -4,9 +4,9 @@
     make evaluate POLICY=my.module:MyPolicy WIRE=1
 
 Without the wire unless `WIRE=1` puts a server in between; both give the same rows. Each episode is a JSON
-line in `outputs/evaluate/<policy>.jsonl`, which a new evaluation of the policy replaces, and `leaderboard.md`
-there ranks all policies on the same levels of this very environment. A new policy is one class: the class
-`MyPolicy` in `policies/my_policy.py`, or `package.module:Class` from anywhere.
+line in `outputs/evaluate/<policy>.jsonl`, which a new evaluation of the policy replaces once it is whole, and
+`leaderboard.md` there ranks all policies on the same levels of this very environment. A new policy is one
+class: the class `MyPolicy` in `policies/my_policy.py`, or `package.module:Class` from a folder on PYTHONPATH.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def resolve(name: str) -> Policy:
     path = name if ":" in name else f"orbital_ops_env.policies.{name}:{camel}"
     try:
         policy = pkgutil.resolve_name(path)()
-        _ = policy.begin, policy.act
+        _ = policy.begin, policy.act, policy.rationale
         return policy
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise ValueError(
@@ -105,16 +105,22 @@ def jobs(
     """Every episode of an evaluation: missions of each family and level, episodes of each mission."""
     return [
         Job(policy, family, level, seed, seed + EPISODE_STRIDE * episode, url)
-        for family in families
-        for level in levels
+        for family in dict.fromkeys(families)
+        for level in dict.fromkeys(levels)
         for seed in range(FIRST_SEED, FIRST_SEED + missions)
         for episode in range(episodes)
     ]
 
 
 def flown(job: Job) -> Row:
-    """Fly a job."""
-    return _over_the_wire(job, job.url) if job.url else _in_process(job)
+    """Fly a job; what goes wrong says in which."""
+    try:
+        return _over_the_wire(job, job.url) if job.url else _in_process(job)
+    except Exception as error:
+        error.add_note(
+            f"{job.policy} on {job.family} level={job.level} seed={job.seed} episode_seed={job.episode_seed}"
+        )
+        raise
 
 
 def _in_process(job: Job) -> Row:
@@ -178,14 +184,19 @@ def _row(
 
 
 def evaluate(todo: Sequence[Job], path: Path) -> None:
-    """Fly jobs on all cores, with a progress bar; each row goes into a file as it comes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Fly jobs on all cores, with a progress bar.
+
+    Each row goes into `<path>.part` as it comes, which becomes the file once it is whole; what stood there
+    before is kept until then.
+    """
+    part = path.with_name(f"{path.name}.part")
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(mp_context=spawn) as pool, path.open("w") as file:
+    with ProcessPoolExecutor(mp_context=spawn) as pool, part.open("w") as file:
         rows = pool.map(flown, todo, chunksize=4)
         for row in track(rows, todo[0].policy, total=len(todo)):
             file.write(json.dumps(row) + "\n")
             file.flush()
+    part.replace(path)
 
 
 def leaderboard(rows: Iterable[Row]) -> str:
@@ -229,11 +240,26 @@ def _interval(rows: Sequence[Row], key: str) -> str:
 def read(folder: Path) -> list[Row]:
     """The rows of every policy in a folder that were flown in this environment, as its hash says.
 
-    A last line that a crash cut short is left out.
+    Raises:
+        ValueError: A line that is no row; the message says where.
     """
-    lines = (line for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines(True))
-    rows = (json.loads(line) for line in lines if line.endswith("\n"))
-    return [row for row in rows if row["environment_hash"] == environment_hash()]
+    rows: list[Row] = []
+    for path in sorted(folder.glob("*.jsonl")):
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            try:
+                row = json.loads(line)
+                mine = row["environment_hash"] == environment_hash()
+            except (ValueError, KeyError, TypeError) as error:
+                raise ValueError(f"{path} line {number} is no row of an evaluation: remove it") from error
+            rows += [row] if mine else []
+    return rows
+
+
+def positive(text: str) -> int:
+    """A number of at least 1 from the command line."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
+    return int(text)
 
 
 def main() -> int:
@@ -244,14 +270,16 @@ def main() -> int:
     parser.add_argument("policy", help="name in policies/, or package.module:Class")
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--levels", nargs="+", type=int, default=list(range(10)), choices=range(10))
-    parser.add_argument("--missions", type=int, default=20, help="of each family and level; %(default)s")
-    parser.add_argument("--episodes", type=int, default=1, help="of each mission; %(default)s")
+    parser.add_argument("--missions", type=positive, default=20, help="of each family and level; %(default)s")
+    parser.add_argument("--episodes", type=positive, default=1, help="of each mission; %(default)s")
     parser.add_argument("--wire", action="store_true", help="through a server of its own")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="folder; %(default)s")
     chosen = parser.parse_args()
     try:
         resolve(chosen.policy)
-    except ValueError as error:
+        chosen.output.mkdir(parents=True, exist_ok=True)
+        read(chosen.output)
+    except (ValueError, OSError) as error:
         parser.error(str(error))
     path = chosen.output / f"{chosen.policy.replace(':', '.')}.jsonl"
     with local_server() if chosen.wire else nullcontext() as url:

@@ -108,7 +108,7 @@ def _loss(flown: Record) -> str:
     asked = f"D{end.done + 1} ({goal(spec.directives[end.done])})"
     if spec.missed(end):
         return f"{asked} was not done when its window closed: {_standing(flown)}"
-    how = "Given up" if flown.flight.outcome == "ended" else "Out of commands"
+    how = {"ended": "Given up", "timed_out": "Out of time"}.get(flown.flight.outcome, "Out of commands")
     return f"{how} at {end.t:.0f} s, before {asked} was done"
 
 

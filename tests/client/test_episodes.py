@@ -50,6 +50,14 @@ def test_a_step_before_the_first_reset_says_so(env: Client) -> None:
     assert env.reset(**MISSION).observation.brief is not None
 
 
+@pytest.mark.parametrize("action", ["slew", {"command": "slew"}, Coast(duration_s=30), None])
+def test_something_else_than_an_action_is_a_clear_error_and_costs_nothing(env: Client, action: Any) -> None:
+    env.reset(**MISSION)
+    with pytest.raises(TypeError, match=f"expected an OrbitalOpsAction, got {type(action).__name__}"):
+        env.step(action)
+    assert env.state().step_count == 0
+
+
 def test_a_step_after_the_end_says_so(env: Client) -> None:
     env.reset(**MISSION)
     assert env.step(GIVE_UP).done

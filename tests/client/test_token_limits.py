@@ -130,8 +130,10 @@ def why(reply: str) -> str:
     return command.why
 
 
+NO_TARGET: Final = f"no target {'8' * 24}, expected one of {', '.join(list(CATALOGUE)[-9:])}"
 REFUSED: Final = {
-    "no target": f"no target {'8' * 24}, expected one of {', '.join(list(CATALOGUE)[-9:])}",
+    "no target": NO_TARGET,
+    "cut short": f"unexplained_rate: {NO_TARGET}",
     "away": "LUCH-5V is 178 deg away, slew first",
     "prose": why("hello"),
     "fence": why("```json"),
@@ -143,6 +145,7 @@ REFUSED: Final = {
     "long number": why('{"command":"coast","duration_s":' + "1" * 5000 + "}"),
     "deep": why('{"a":' * 99_999 + "}"),
     "strange key": why('{"command":"end_mission","' + "😀" * 200 + '":1}'),
+    "strange command": why('{"command":"' + "\U000130a7" * 200 + '"}'),
     "extra data": why('{"command":"end_mission"}{"command":"end_mission"}'),
 }
 

@@ -139,13 +139,19 @@ ACCEPTED: list[tuple[AnyCommand, float, EndReason]] = [
     (Check(subsystem="tank"), 30.0, "completed"),
     (Check(subsystem="thrusters"), 30.0, "completed"),
     (Coast(duration_s=60.0), 60.0, "duration"),
-    (CalibrateGyro(duration_s=60.0), 60.0, "duration"),
     (Hold(target="nadir", deadband_deg=1.0, duration_s=30.0), 30.0, "duration"),
     (SafeMode(duration_s=300.0), 300.0, "duration"),
     (Fire(axis="+x", on_time_s=0.1), 2.0, "completed"),
     (Fire(axis="-z", on_time_s=2.0), 3.0, "completed"),
     (EndMission(), 1.0, "completed"),
 ]
+
+
+def test_an_accepted_calibration_lasts_as_long_as_it_says(build: Build) -> None:
+    plant = build()
+    plant.execute(Coast(duration_s=30.0))
+    ended = plant.execute(CalibrateGyro(duration_s=60.0))
+    assert (ended.reason, ended.detail, ended.t - ended.began) == ("duration", "", 60.0)
 
 
 @pytest.mark.parametrize(("command", "lasts_s", "reason"), ACCEPTED, ids=named)
@@ -247,9 +253,10 @@ def test_every_telecommand_flies_from_any_state(
 
 
 EDGES_S = (10.0, 30.0, 58.0, 61.0)
+LONG = [command for command, lasts_s, _ in ACCEPTED if lasts_s >= 30.0]
 
 
-@pytest.mark.parametrize("command", [c for c, *_ in ACCEPTED[5:11]], ids=named)
+@pytest.mark.parametrize("command", [*LONG, CalibrateGyro(duration_s=60.0)], ids=named)
 def test_a_window_edge_stops_a_command_exactly_there(build: Build, command: AnyCommand) -> None:
     plant = build()
     plant.execute(Coast(duration_s=30.0))

@@ -158,8 +158,9 @@ def test_an_innovation_above_five_degrees_leaves_the_bias_untouched(build: Build
 
 
 def test_a_bias_beyond_a_degree_a_second_is_clamped(build: Build) -> None:
-    plant = bias(build(), np.array([1.5, 0.0, 0.0]))
-    plant.execute(CalibrateGyro(duration_s=120.0))
+    plant = build()
+    plant.execute(MINUTE)
+    bias(plant, np.array([1.5, 0.0, 0.0])).execute(CalibrateGyro(duration_s=120.0))
     assert plant.snapshot.sensed.bias_rad_s[0] == kernels.BIAS_LIMIT_RAD_S
 
 

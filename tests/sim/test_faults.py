@@ -108,6 +108,7 @@ def test_a_gyro_bias_shows_as_a_standing_innovation_and_against_the_star_image(
     sensed = at_rest(gyro_bias()).execute(Coast(duration_s=60.0)).sensed
     assert math.degrees(sensed.innovation_rad) == pytest.approx(BIAS_DEG_S * 0.5 / 0.3, rel=0.05)
     gyro = np.linalg.norm(sensed.gyro_rad_s)
+    assert sensed.tracker_rate_rad_s is not None
     assert math.degrees(gyro - sensed.tracker_rate_rad_s) == pytest.approx(
         BIAS_DEG_S, abs=0.08
     )  # the star image jitters

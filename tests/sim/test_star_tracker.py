@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from orbital_ops_env.commands import Coast
+from orbital_ops_env.commands import CalibrateGyro, Coast
 from orbital_ops_env.sim.frames import Mat3, Vec3, unit
 from orbital_ops_env.sim.plant import Plant
-from orbital_ops_env.sim.state import Orbit
+from orbital_ops_env.sim.state import Limits, Orbit, Sensed
 
 Build = Callable[..., Plant]
 Looking = Callable[[Vec3, Vec3, float], Mat3]
@@ -62,8 +62,33 @@ def test_a_tracker_that_goes_blind_tells_its_age_and_no_rate(build: Build) -> No
     blind = plant.execute(Coast(duration_s=60.0)).sensed
     assert not blind.tracker_valid
     assert blind.tracker_age_s == pytest.approx(60.0)
-    assert blind.tracker_rate_rad_s == 0.0
+    assert blind.tracker_rate_rad_s is None
     assert blind.innovation_rad == seeing.innovation_rad
+
+
+def test_the_first_solution_after_a_blind_spell_tells_no_rate_yet(build: Build) -> None:
+    """It takes two; a rate of 0 would contradict a healthy gyro, and let a fast craft calibrate it."""
+    first: list[Sensed] = []
+    for axis in range(3):
+        plant = build(omega_deg_s=tuple(0.7 * np.eye(3)[axis]))
+        saw = plant.snapshot.sensed.tracker_valid
+        for t in range(1, 600):
+            sensed = plant.execute(Coast(duration_s=30.0), Limits(edges_s=(float(t),))).sensed
+            if sensed.tracker_valid and not saw:
+                first.append(sensed)
+            saw = sensed.tracker_valid
+    untold = [sensed.tracker_rate_rad_s is None for sensed in first]
+    assert any(untold)
+    assert not all(untold)  # every other blind spell ends half a second before a look
+    for sensed in first:
+        assert sensed.tracker_rate_rad_s is None or math.degrees(sensed.tracker_rate_rad_s) > 0.6
+
+
+def test_a_calibration_at_the_first_solution_is_refused(build: Build) -> None:
+    plant = build(omega_deg_s=(0.0, 0.7, 0.0))
+    assert plant.snapshot.sensed.tracker_valid
+    refused = plant.execute(CalibrateGyro(duration_s=60.0))
+    assert (refused.reason, refused.detail) == ("refused", "star tracker rate not known yet")
 
 
 @pytest.mark.parametrize("seed", range(4))

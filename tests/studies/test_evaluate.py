@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from orbital_ops_env.commands import parse
+from orbital_ops_env.client import PolicyView
+from orbital_ops_env.commands import AnyCommand, Coast, parse
 from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.policies.rules import Rules
 from orbital_ops_env.server.flight import replay
@@ -17,12 +18,28 @@ from orbital_ops_env.studies.evaluate import (
     FIRST_SEED,
     Job,
     environment_hash,
+    evaluate,
     flown,
     jobs,
     leaderboard,
     read,
     resolve,
 )
+
+COAST = Coast(duration_s=30)
+
+
+def command(policy: str, output: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    line = [
+        sys.executable,
+        "-m",
+        "orbital_ops_env.studies.evaluate",
+        policy,
+        "--output",
+        str(output),
+        *options,
+    ]
+    return subprocess.run(line, capture_output=True, text=True, check=False)
 
 
 def row(policy: str, seed: int, success: bool, family: str = "retarget-v0", **values: Any) -> dict[str, Any]:
@@ -61,8 +78,26 @@ def test_a_policy_is_found_by_its_name_or_by_its_path() -> None:
     assert isinstance(resolve("orbital_ops_env.policies.rules:Rules"), Rules)
 
 
+class Silent:
+    """Never says why."""
+
+    def begin(self, seed: int) -> None: ...
+
+    def act(self, view: PolicyView) -> AnyCommand:
+        return COAST
+
+
 @pytest.mark.parametrize(
-    "name", ["nobody", "rules:Rules", "json:loads", "json:JSONDecoder", "orbital_ops_env.policies:Nobody", ""]
+    "name",
+    [
+        f"{__name__}:Silent",
+        "nobody",
+        "rules:Rules",
+        "json:loads",
+        "json:JSONDecoder",
+        "orbital_ops_env.policies:Nobody",
+        "",
+    ],
 )
 def test_a_policy_that_does_not_exist_is_a_clear_error(name: str) -> None:
     with pytest.raises(ValueError, match=r"expected a module of policies/ or package\.module:Class"):
@@ -104,22 +139,80 @@ def test_the_environment_hash_is_of_names_and_contents_of_the_sources(
     environment_hash.cache_clear()
 
 
-def test_a_row_cut_short_or_of_another_environment_is_left_out(tmp_path: Path) -> None:
+def test_a_row_of_another_environment_is_left_out(tmp_path: Path) -> None:
     mine, other = ({"environment_hash": each} for each in (environment_hash(), "another"))
-    text = "".join(json.dumps(each) + "\n" for each in (mine, other))
-    (tmp_path / "rules.jsonl").write_text(text + json.dumps(mine)[:-5])
+    (tmp_path / "rules.jsonl").write_text("".join(json.dumps(each) + "\n" for each in (mine, other)))
     assert read(tmp_path) == [mine]
 
 
+@pytest.mark.parametrize("line", ["garbage", "{}", "[]", '{"environment_hash": '])
+def test_a_line_that_is_no_row_is_named_before_anything_is_flown(tmp_path: Path, line: str) -> None:
+    (tmp_path / "rules.jsonl").write_text(f"{line}\n")
+    done = command("idle", tmp_path)
+    assert done.returncode == 2
+    assert "rules.jsonl line 1 is no row of an evaluation" in done.stderr
+    assert not (tmp_path / "idle.jsonl").exists()
+
+
+@pytest.mark.parametrize("option", ["--missions", "--episodes"])
+@pytest.mark.parametrize("number", ["0", "-1", "1.5", "few"])
+def test_nothing_to_fly_is_an_error_and_keeps_what_stood_there(
+    tmp_path: Path, option: str, number: str
+) -> None:
+    (tmp_path / "idle.jsonl").write_text("")
+    done = command("idle", tmp_path, option, number)
+    assert done.returncode == 2
+    assert "expected a whole number of at least 1" in done.stderr
+
+
+def test_a_cell_that_is_asked_for_twice_is_flown_once() -> None:
+    once = jobs("rules", ["hold-v0"], [3], missions=2, episodes=2, url=None)
+    assert jobs("rules", ["hold-v0", "hold-v0"], [3, 3], missions=2, episodes=2, url=None) == once
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    done = command("idle", tmp_path / "taken")
+    assert done.returncode == 2
+    assert "taken" in done.stderr
+
+
+class Breaks(Rules):
+    """Does not know what to do on one mission."""
+
+    def act(self, view: PolicyView) -> AnyCommand:
+        if view.brief.targets and self._seed == FIRST_SEED + 1:
+            raise LookupError("no idea")
+        return super().act(view)
+
+    def begin(self, seed: int) -> None:
+        self._seed = seed
+        super().begin(seed)
+
+
+def test_a_policy_that_breaks_says_on_which_mission_and_leaves_its_last_rows_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    path = tmp_path / "breaks.jsonl"
+    path.write_text("earlier rows\n")
+    todo = jobs(f"{Path(__file__).stem}:Breaks", ["retarget-v0"], [0], missions=2, episodes=1, url=None)
+    with pytest.raises(LookupError, match="no idea") as broken:
+        evaluate(todo, path)
+    assert broken.value.__notes__[-1].endswith(
+        f"on retarget-v0 level=0 seed={todo[1].seed} episode_seed={todo[1].seed}"
+    )
+    assert path.read_text() == "earlier rows\n"
+
+
 def test_the_command_writes_rows_and_the_leaderboard(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "orbital_ops_env.studies.evaluate", "idle"]
-    options = ["--families", "retarget-v0", "--levels", "0", "--missions", "3", "--output", str(tmp_path)]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
+    done = command("idle", tmp_path, "--families", "retarget-v0", "--levels", "0", "--missions", "3")
+    assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in (tmp_path / "idle.jsonl").read_text().splitlines()]
     assert [each["seed"] for each in rows] == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2]
     board = (tmp_path / "leaderboard.md").read_text()
     assert "| `idle` | `retarget-v0` | 0 | 3 | 3 | 0.00 [0.00, 0.00] |" in board
     assert board in done.stdout
-    wrong = subprocess.run([*command[:-1], "nobody"], capture_output=True, text=True, check=False)
+    wrong = command("nobody", tmp_path)
     assert wrong.returncode == 2
     assert "no policy 'nobody'" in wrong.stderr

@@ -16,12 +16,12 @@ from orbital_ops_env.commands import (
     encode,
     parse,
 )
-from orbital_ops_env.missions.catalog import generate
+from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.server.flight import fly, replay
 from orbital_ops_env.studies import oracle
-from orbital_ops_env.studies.diagnosability import KINDS, Search, carriers
+from orbital_ops_env.studies.diagnosability import Search, carriers
 from orbital_ops_env.studies.oracle import (
     Amended,
     Attempt,
@@ -62,7 +62,7 @@ def test_gas_is_what_the_true_tank_lost_until_the_mission_was_decided() -> None:
     assert 0.8 * spent <= told.gas_g <= spent
 
 
-@pytest.mark.parametrize("fault", KINDS["recovery-v0"])
+@pytest.mark.parametrize("fault", FAMILIES["recovery-v0"].KINDS)
 def test_who_is_told_neither_looks_for_a_fault_nor_reports_it(fault: str) -> None:
     spec: MissionSpec = next(carriers(Search("recovery-v0", fault, 1)))
     flight = fly(spec, Told(spec), spec.seed)
