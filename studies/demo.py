@@ -149,7 +149,7 @@ def refly(spec: MissionSpec, episode_seed: int, flown: Flown) -> Record:
 
 def scores(records: list[Record]) -> Table:
     """Outcome and score components side by side."""
-    table = Table(title="Score", header_style="bold")
+    table = Table(title="Score", caption="dim: counts on success only", header_style="bold")
     for head in ("", *(flown.name for flown in records)):
         table.add_column(head, justify="right" if head else "left")
     flights = [flown.flight for flown in records]
@@ -163,7 +163,7 @@ def scores(records: list[Record]) -> Table:
         table.add_row(name, *values, end_section=name == "format")
     table.add_row("turns", *(str(len(f.commands)) for f in flights))
     gas = (f"{f.views[-1].telemetry.propellant_g:.2f}" for f in flights)
-    table.add_row("gas left, g", *gas)
+    table.add_row("gas at the end, g", *gas)
     return table
 
 

@@ -92,11 +92,11 @@ def verdict(flown: Record) -> str:
         despite = f" That was in spite of {broke}." if broke else ""
         return (
             f"Every directive done at {end.t:.0f} s, {spec.clock_s - end.t:.0f} s before the clock ran "
-            f"out, with {gas} of propellant left.{despite}"
+            f"out, with {gas} of propellant left then.{despite}"
         )
     before = f"Broken before that: {broke}{_aftermath(flown)}. " if broke else ""
     done = f"{end.done} of {len(spec.directives)} directives done"
-    return f"{_loss(flown)}. {before}{done}, {gas} of propellant left."
+    return f"{_loss(flown)}. {before}{done}, {gas} of propellant left then."
 
 
 def _loss(flown: Record) -> str:

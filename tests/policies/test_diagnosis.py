@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -155,6 +156,28 @@ def test_a_turn_of_healthy_thrusters_that_blinds_the_star_tracker_finds_nothing(
 def test_a_small_rate_change_is_asked_about_before_anything_is_claimed() -> None:
     half = Fire(axis="+x", on_time_s=1.0)
     assert advice([half], StuckClosed(0.0, 1)) == (None, Check(subsystem="thrusters"))
+
+
+def test_a_sharp_rate_change_in_the_blind_is_put_to_the_thrusters_before_the_gyro_is_doubted() -> None:
+    """Drifting on for stars costs two minutes, a check of the thrusters thirty seconds."""
+    start, coasted = seen([Coast(duration_s=30.0)])
+    blind = coasted.telemetry.model_copy(
+        update={
+            "tracker_valid": False,
+            "gyro_tracker_deg_s": None,
+            "surplus_deg_s": 0.3,
+            "surplus_axis": "+z",
+            "tank_residual_g": start.telemetry.tank_residual_g,
+        }
+    )
+    healthy = blind.model_copy(
+        update={"surplus_axis": "", "check": dict.fromkeys(("dw_x", "dw_y", "dw_z"), 0.01)}
+    )
+    diagnosis = Diagnosis()
+    views = [start, *(replace(coasted, telemetry=telemetry) for telemetry in (blind, healthy))]
+    advised = [chosen and chosen[0] for chosen in map(diagnosis.act, views)]
+    assert advised == [None, Check(subsystem="thrusters"), COAST.model_copy(update={"duration_s": 30.0})]
+    assert diagnosis.finding is None
 
 
 # -- flights of the reference ------------------------------------------------------------------

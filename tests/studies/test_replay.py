@@ -15,7 +15,7 @@ from plotly.offline import get_plotlyjs
 from rich.console import Console
 from rich.live import Live
 
-from orbital_ops_env.commands import Coast, Slew
+from orbital_ops_env.commands import Coast, EndMission, Slew
 from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.missions.mission import MissionSpec, QuietWindow
 from orbital_ops_env.policies.idle import Idle
@@ -166,6 +166,16 @@ def test_verdicts_say_why(records):
     assert "Every directive done" in won
     assert "D1 (point at" in lost
     assert "window closed" in lost
+
+
+@pytest.mark.parametrize(
+    ("outcome", "why"),
+    [("ended", "Given up"), ("timed_out", "Out of time"), ("out_of_turns", "Out of commands")],
+)
+def test_a_mission_that_stops_short_says_what_it_ran_out_of(won, outcome, why):
+    given_up = fly(won.spec, Script((Coast(duration_s=30), EndMission())), won.episode_seed)
+    short = replace(given_up, outcome=outcome)
+    assert verdict(record("rules", short)).startswith(f"{why} at ")
 
 
 def test_a_broken_reserve_is_named_and_marked(won):
