@@ -43,26 +43,26 @@ WORST: Final[Mapping[str, tuple[Callable[..., Any], str]]] = {
     "live_groups": (min, "live_groups"),
 }
 """Key of the head: which family is the worst, and its key there."""
-COLUMNS: Final = {
-    "AUROC": "min_auroc",
-    "named": "fault_named",
+ROWS: Final = {
+    "least AUROC": "min_auroc",
+    "fault named": "fault_named",
     "false alarm": "false_alarm",
-    "two unused": "two_unused.faulty",
-    "reference 0-4": "reference_low",
-    "5-9": "reference_high",
+    "two turns unused, of faulty": "two_unused.faulty",
+    "reference, levels 0-4": "reference_low",
+    "reference, 5-9": "reference_high",
     "rules": "policies.rules.success",
-    "random 2-9": "random_from_2",
+    "random, 2-9": "random_from_2",
     "idle": "policies.idle.success",
     "fire": "policies.fire.success",
-    "safe": "policies.safe_mode.success",
-    "accepted 0-6": "acceptance.low",
-    "7-9": "acceptance.high",
-    "live": "live_groups",
+    "safe mode": "policies.safe_mode.success",
+    "solved nearly always, 0-6": "acceptance.low",
+    "solved nearly always, 7-9": "acceptance.high",
+    "live groups, best level": "live_groups",
     "oracle": "oracle.success",
-    "gas [g]": "oracle.gas_g",
-    "of reference": "oracle.reference_gas_g",
+    "oracle's gas [g]": "oracle.gas_g",
+    "reference's gas [g]": "oracle.reference_gas_g",
 }
-"""Title and key of the printed table's columns, one row a family."""
+"""Title and key of the printed table's rows, one column a family."""
 
 
 @dataclass(frozen=True)
@@ -179,13 +179,11 @@ def _at(cells: Figure, path: str) -> float:
 
 def tables(whole: Figure) -> list[Table]:
     """The figure as tables, as far as its parts were run: families, and channels of faults."""
-    cells = {
-        title: [_at(each, path) for each in whole["families"].values()] for title, path in COLUMNS.items()
-    }
-    shown = {title: numbers for title, numbers in cells.items() if not all(np.isnan(numbers))}
-    families = Table("family", *shown, title="Families")
-    for family, *numbers in zip(whole["families"], *shown.values(), strict=True):
-        families.add_row(family, *("" if np.isnan(number) else f"{number:.2f}" for number in numbers))
+    families = Table("", *whole["families"], title="Families")
+    for title, path in ROWS.items():
+        numbers = [_at(each, path) for each in whole["families"].values()]
+        if not all(np.isnan(numbers)):
+            families.add_row(title, *("" if np.isnan(number) else f"{number:.2f}" for number in numbers))
     channels = Table("fault", "family", "AUROC of its channels", title="Diagnosability")
     for fault, rows in whole.get("faults", {}).items():
         for family, found in rows.items():
