@@ -149,7 +149,7 @@ def refly(spec: MissionSpec, episode_seed: int, flown: Flown) -> Record:
 
 def scores(records: list[Record]) -> Table:
     """Outcome and score components side by side."""
-    table = Table(title="Score", caption="dim: counts on success only", header_style="bold")
+    table = Table(title="Score", caption="dim terms count on success only", header_style="bold")
     for head in ("", *(flown.name for flown in records)):
         table.add_column(head, justify="right" if head else "left")
     flights = [flown.flight for flown in records]
