@@ -32,9 +32,6 @@ SLEW_COSTS: Final = {
 }
 """By rate [deg/s]; the handbook that prompt and reference policy share, equal to `missions.budget`."""
 
-HOLD_COSTS_G_S: Final = {0.2: 1.4e-3, 0.5: 0.72e-3, 1.0: 0.54e-3, 3.0: 0.42e-3}
-"""[g/s] Gas of a long hold by deadband [deg], equal to `missions.budget` too."""
-
 _RIGHT_ANGLE_DEG = 90.0
 _TIMES = "|".join(f"{cost.time_s(_RIGHT_ANGLE_DEG):.0f}" for cost in SLEW_COSTS.values())
 _GASES = "|".join(f"{cost.gas_g(_RIGHT_ANGLE_DEG):.1f}" for cost in SLEW_COSTS.values())

@@ -10,13 +10,15 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from orbital_ops_env.client.prompt import HOLD_COSTS_G_S, SLEW_COSTS
+from orbital_ops_env.client.prompt import SLEW_COSTS
 from orbital_ops_env.client.render import PolicyView
 from orbital_ops_env.commands import DEADBANDS_DEG, SLEW_RATES_DEG_S, AnyCommand
 from orbital_ops_env.models import DirectiveBrief
 from orbital_ops_env.policies.diagnosis import Diagnosis
 from orbital_ops_env.policies.procedure import SPARE_S, Procedure, current, quiet_s
 
+HOLD_G_S: Final = {0.2: 1.4e-3, 0.5: 0.72e-3, 1.0: 0.54e-3, 3.0: 0.42e-3}
+"""[g/s] of a long hold by deadband [deg], equal to `missions.budget`; no policy imports missions."""
 WANDER: Final = 0.65
 """[-] share of the deadband by which a held craft wanders, what it knows of its attitude included."""
 UNSURE: Final = 0.5
@@ -104,7 +106,7 @@ def turns_ahead(view: PolicyView) -> list[Leg]:
 
 
 def _leg(directive: DirectiveBrief, angle_deg: float) -> Leg:
-    flow = HOLD_COSTS_G_S[deadband(directive)]
+    flow = HOLD_G_S[deadband(directive)]
     return Leg(angle_deg, directive.opens_s, directive.closes_s, directive.dwell_s, flow)
 
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbital_ops_env.client.prompt import HOLD_COSTS_G_S, SLEW_COSTS
+from orbital_ops_env.client.prompt import SLEW_COSTS
 from orbital_ops_env.missions import budget, coast, detumble, hold, recovery, retarget
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec, Point, Reserve, SunKeepOut
 from orbital_ops_env.missions.targets import CATALOGUE, EARTH_LIMB_RAD
+from orbital_ops_env.policies import reference
 from orbital_ops_env.sim.constants import EARTH_RADIUS_M
 from orbital_ops_env.sim.frames import angle_between, unit
 from orbital_ops_env.sim.state import target_directions, target_frame
@@ -152,4 +153,7 @@ def test_prompt_and_budget_state_the_same_costs() -> None:
         assert budget.SLEW_GAS_G[rate] == (cost.gas_base_g, cost.gas_per_deg_g)
         assert budget.SLEW_GAS_SD_G[rate] == cost.gas_sd_g
         assert cost.time_sd_s == budget.SLEW_TIME_SD_S
-    assert HOLD_COSTS_G_S == budget.HOLD_GAS_G_S
+
+
+def test_reference_reckons_with_the_hold_costs_of_the_budget() -> None:
+    assert reference.HOLD_G_S == budget.HOLD_GAS_G_S
