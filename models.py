@@ -77,7 +77,7 @@ class Telemetry(_Wire):
     turns_left: int
     reason: EndReason
     detail: str
-    """Why a command was refused or which limit ended it; empty otherwise."""
+    """Which limit or alarm ended a command, why it was refused, or both as `limit: why`; empty otherwise."""
     directive: int
     """Number of the directive the onboard sequencer works on, from 1; directives + 1 when all are done."""
     dwell_s: float
@@ -96,8 +96,7 @@ class Telemetry(_Wire):
     innovation_deg: float
     """Star tracker against propagated attitude at its last valid solution."""
     gyro_tracker_deg_s: float | None
-    """Gyro rate less star tracker rate, magnitudes; None unless its last two solutions are
-    valid."""
+    """Gyro rate less star tracker rate, magnitudes; None unless its last two solutions were valid."""
     surplus_deg_s: float
     """Rate change beyond what the fired valves explain, since the command began; magnitude."""
     surplus_axis: SurplusAxis
@@ -112,6 +111,11 @@ class Telemetry(_Wire):
     source: Literal["star_tracker", "sun_sensors", "gyro"]
     check: dict[str, float] = Field(default_factory=dict)
     """Residuals of the subsystem that a `check` looked at."""
+
+    @property
+    def ended_by(self) -> str:
+        """The limit or alarm that ended the command, one that cut a refusal short included; else `detail`."""
+        return self.detail.partition(":")[0]
 
 
 class OrbitalOpsObservation(Observation):

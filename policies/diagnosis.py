@@ -209,16 +209,16 @@ class Diagnosis:
 
 def _certain(now: Telemetry) -> Finding | None:
     """What one view proves."""
-    if now.detail.startswith("valve_current"):
+    if now.ended_by == "valve_current":
         return Finding("stuck_open", _unit(now, along=True))
-    if now.detail.startswith("innovation") or _biased(now):
+    if now.ended_by == "innovation" or _biased(now):
         return Finding("gyro_bias")
     return Finding("star_tracker") if _silent(now) else None
 
 
 def _silent(now: Telemetry) -> bool:
     """Whether the onboard software misses a star tracker that agreed with the Sun sensors to the last."""
-    missed = now.detail.startswith(("attitude_source", "no attitude fix"))
+    missed = now.ended_by == "attitude_source" or "no attitude fix" in now.detail
     return missed and (now.sun_residual_deg or 0.0) < DRIFTED_DEG
 
 

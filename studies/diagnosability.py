@@ -91,8 +91,7 @@ def _blind(seen: Look) -> float:
 
 
 def _no_fix(seen: Look) -> float:
-    told = [telemetry.detail for telemetry in seen.after]
-    return float(any(detail == "attitude_source" or "no attitude fix" in detail for detail in told))
+    return float(any(t.ended_by == "attitude_source" or "no attitude fix" in t.detail for t in seen.after))
 
 
 def _unexplained(seen: Look) -> float:

@@ -24,6 +24,7 @@ from rich.table import Table
 
 from orbital_ops_env.missions.catalog import FAMILIES, LEVELS
 from orbital_ops_env.studies import diagnosability, figures, oracle, success
+from orbital_ops_env.studies.evaluate import positive
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -198,13 +199,15 @@ def options() -> Options:
     )
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
-    parser.add_argument("--pairs", type=int, default=32, help="of each fault and family; %(default)s")
-    parser.add_argument("--missions", type=int, default=20, help="fresh, of each level; %(default)s")
-    parser.add_argument("--accepted", type=int, default=4, help="sampled, of each level; %(default)s")
-    parser.add_argument("--episodes", type=int, default=16, help="of a sampled mission; %(default)s")
-    parser.add_argument("--groups", type=int, default=12, help="of each family and level; %(default)s")
-    parser.add_argument("--oracle", type=int, default=2, help="missions of each level; %(default)s")
-    parser.add_argument("--budget", type=int, default=oracle.BUDGET, help="flights of a mission; %(default)s")
+    parser.add_argument("--pairs", type=positive, default=32, help="of each fault and family; %(default)s")
+    parser.add_argument("--missions", type=positive, default=20, help="fresh, of each level; %(default)s")
+    parser.add_argument("--accepted", type=positive, default=4, help="sampled, of each level; %(default)s")
+    parser.add_argument("--episodes", type=positive, default=16, help="of a sampled mission; %(default)s")
+    parser.add_argument("--groups", type=positive, default=12, help="of each family and level; %(default)s")
+    parser.add_argument("--oracle", type=positive, default=2, help="missions of each level; %(default)s")
+    parser.add_argument(
+        "--budget", type=positive, default=oracle.BUDGET, help="flights of a mission; %(default)s"
+    )
     return Options(**vars(parser.parse_args()))
 
 

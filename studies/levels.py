@@ -29,6 +29,7 @@ from orbital_ops_env.policies.rules import Rules
 from orbital_ops_env.policies.script import Script
 from orbital_ops_env.server.flight import fly
 from orbital_ops_env.studies import figures
+from orbital_ops_env.studies.evaluate import positive
 
 POLICIES: Final[dict[str, Callable[[], Policy]]] = {
     "idle": Idle,
@@ -148,8 +149,8 @@ def fly_all(pool: ProcessPoolExecutor, todo: list[Job], what: str) -> dict[Job, 
 def main() -> None:
     """Fly everything on both cores; write the figure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=100, help="episodes of each cell")
-    parser.add_argument("--scripts", type=int, default=64, help="random fixed scripts of each family")
+    parser.add_argument("--seeds", type=positive, default=100, help="episodes of each cell")
+    parser.add_argument("--scripts", type=positive, default=64, help="random fixed scripts of each family")
     chosen = parser.parse_args()
     seeds = range(FIRST_SEED, FIRST_SEED + chosen.seeds)
     everyone = itertools.product(FAMILIES, SCRIPT_LEVELS, range(chosen.scripts))

@@ -158,6 +158,26 @@ def test_a_small_rate_change_is_asked_about_before_anything_is_claimed() -> None
     assert advice([half], StuckClosed(0.0, 1)) == (None, Check(subsystem="thrusters"))
 
 
+@pytest.mark.parametrize(
+    ("detail", "kind"),
+    [
+        ("valve_current", "stuck_open"),
+        ("valve_current: no target nowhere", "stuck_open"),
+        ("innovation", "gyro_bias"),
+        ("innovation: no target nowhere", "gyro_bias"),
+        ("attitude_source: no target nowhere", "star_tracker"),
+        ("innovation above 5 deg", None),
+        ("attitude source is not the star tracker", None),
+        ("no target innovation", None),
+    ],
+)
+def test_a_limit_is_told_from_the_words_of_a_refusal(detail: str, kind: str | None) -> None:
+    (start,) = seen([])
+    diagnosis = Diagnosis()
+    diagnosis.act(replace(start, telemetry=start.telemetry.model_copy(update={"detail": detail})))
+    assert (diagnosis.finding and diagnosis.finding.kind) == kind
+
+
 def test_a_sharp_rate_change_in_the_blind_is_put_to_the_thrusters_before_the_gyro_is_doubted() -> None:
     """Drifting on for stars costs two minutes, a check of the thrusters thirty seconds."""
     start, coasted = seen([Coast(duration_s=30.0)])

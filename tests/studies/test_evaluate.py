@@ -26,8 +26,6 @@ from orbital_ops_env.studies.evaluate import (
     resolve,
 )
 
-COAST = Coast(duration_s=30)
-
 
 def command(policy: str, output: Path, *options: str) -> subprocess.CompletedProcess[str]:
     line = [
@@ -78,19 +76,9 @@ def test_a_policy_is_found_by_its_name_or_by_its_path() -> None:
     assert isinstance(resolve("orbital_ops_env.policies.rules:Rules"), Rules)
 
 
-class Silent:
-    """Never says why."""
-
-    def begin(self, seed: int) -> None: ...
-
-    def act(self, view: PolicyView) -> AnyCommand:
-        return COAST
-
-
 @pytest.mark.parametrize(
     "name",
     [
-        f"{__name__}:Silent",
         "nobody",
         "rules:Rules",
         "json:loads",
@@ -102,6 +90,21 @@ class Silent:
 def test_a_policy_that_does_not_exist_is_a_clear_error(name: str) -> None:
     with pytest.raises(ValueError, match=r"expected a module of policies/ or package\.module:Class"):
         resolve(name)
+
+
+class Silent:
+    """Never says why."""
+
+    def begin(self, seed: int) -> None: ...
+
+    def act(self, view: PolicyView) -> AnyCommand:
+        return Coast(duration_s=30)
+
+
+def test_a_policy_that_does_not_say_why_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    with pytest.raises(ValueError, match="'Silent' object has no attribute 'rationale'"):
+        resolve(f"{Path(__file__).stem}:Silent")
 
 
 def test_the_leaderboard_ranks_by_success_within_a_family_and_counts_missions() -> None:
@@ -159,10 +162,12 @@ def test_a_line_that_is_no_row_is_named_before_anything_is_flown(tmp_path: Path,
 def test_nothing_to_fly_is_an_error_and_keeps_what_stood_there(
     tmp_path: Path, option: str, number: str
 ) -> None:
-    (tmp_path / "idle.jsonl").write_text("")
+    earlier = json.dumps({"environment_hash": "another"}) + "\n"
+    (tmp_path / "idle.jsonl").write_text(earlier)
     done = command("idle", tmp_path, option, number)
     assert done.returncode == 2
     assert "expected a whole number of at least 1" in done.stderr
+    assert (tmp_path / "idle.jsonl").read_text() == earlier
 
 
 def test_a_cell_that_is_asked_for_twice_is_flown_once() -> None:

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -93,6 +94,15 @@ def test_a_look_is_at_the_last_view_before_an_onset_and_three_after_it() -> None
     assert seen.before == flight.views[1].telemetry
     assert seen.after == tuple(view.telemetry for view in flight.views[2:5])
     assert look(flight, times[-1]).after == ()
+
+
+@pytest.mark.parametrize("study", ["instruments", "levels"])
+def test_a_study_of_nothing_is_an_error(study: str) -> None:
+    option = {"instruments": "--missions", "levels": "--seeds"}[study]
+    line = [sys.executable, "-m", f"orbital_ops_env.studies.{study}", option, "0"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "expected a whole number of at least 1" in done.stderr
 
 
 def test_pairs_are_found_in_parts_and_never_twice() -> None:
