@@ -40,7 +40,7 @@ SYSTEM_PROMPT: Final = f"""\
 You are the flight controller of a small satellite on thrusters. Each turn reply with exactly one \
 command as one-line JSON and nothing else.
 Do directives D1, D2, ... in order, each inside its time window; keep the rules. Gas is scarce: the \
-slowest slew in time is best. Things break unannounced: see which instruments disagree.
+slowest slew in time is best. Things break: see which instruments disagree, and report it.
 Units: s, deg, deg/s, g, W, %.
 Telemetry: t time, left turns, D directive, how the last command ended, then what changed (- none): turn \
 to its target, err pointing error, rate of the body, dwell served, gas, dgas tank minus counted, inn \

@@ -209,6 +209,13 @@ class MissionSpec(_Frozen):
             raise ValueError(f"the same fault twice among {self.faults}: expected each once")
         return self
 
+    @model_validator(mode="after")
+    def _budget_is_above_the_reserve(self) -> "MissionSpec":
+        if self.reserve_kg >= self.start.propellant_kg:
+            has = f"{self.start.propellant_kg} kg of propellant"
+            raise ValueError(f"{has}, expected more than the reserve of {self.reserve_kg} kg")
+        return self
+
     @property
     def canonical_json(self) -> str:
         """The same text for the same task on every machine: sorted keys, shortest floats."""
@@ -223,13 +230,18 @@ class MissionSpec(_Frozen):
         """The line that reproduces the mission."""
         return f"{self.family} level={self.level} seed={self.seed}"
 
+    @property
+    def reserve_kg(self) -> float:
+        """[kg] usable propellant that must be left; 0 without such a rule."""
+        return max((rule.propellant_kg for rule in self.rules if isinstance(rule, Reserve)), default=0.0)
+
     def target(self, name: str) -> Target:
         """The target of a name."""
         return dict(self.targets)[name]
 
-    def has_fault(self, kind: str, unit: int | None, t: float) -> bool:
-        """Whether a fault of that kind, on that thruster if it is a thruster's, acts at a mission time."""
-        return any((f.kind, unit_of(f)) == (kind, unit) and f.onset_s <= t for f in self.faults)
+    def acting(self, t: float) -> frozenset[tuple[str, int | None]]:
+        """Kind, and thruster if it is one's, of the faults that act at a mission time."""
+        return frozenset((f.kind, unit_of(f)) for f in self.faults if f.onset_s <= t)
 
     def begin(self) -> Progress:
         """Progress before anything has happened."""

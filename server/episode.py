@@ -6,7 +6,7 @@
 import math
 
 from orbital_ops_env.commands import AnyCommand, EndMission, ReportFault, Unreadable
-from orbital_ops_env.missions.mission import MissionSpec, Outcome, Reserve, SunKeepOut
+from orbital_ops_env.missions.mission import MissionSpec, Outcome, SunKeepOut
 from orbital_ops_env.models import OrbitalOpsObservation
 from orbital_ops_env.rewards.rubric import MissionRubric
 from orbital_ops_env.rewards.terms import Standing
@@ -36,6 +36,7 @@ class Episode:
         self.rubric = MissionRubric()
         self._readable = 0
         self._wrong_reports = 0
+        self._named: set[tuple[str, int | None]] = set()
         self._plant = Plant(spec.start, dict(spec.targets), episode_seed, faults=spec.faults)
         self._true = spec.advance(spec.begin(), self.snapshot.truth)
         self._sequence = spec.model_copy(update={"rules": ()})
@@ -54,7 +55,7 @@ class Episode:
         self._true = self.spec.advance(self._true, snapshot.truth)
         self._onboard = self._sequence.advance(self._onboard, snapshot.estimate)
         self._readable += not isinstance(command, Unreadable)
-        self._wrong_reports += self._is_wrong(command)
+        self._judge_report(command)
         reward = self.rubric.pay(command, self._standing())
         self.outcome = self.spec.outcome(self._true, self.turns)
         if isinstance(command, EndMission) and self.outcome in ("ongoing", "out_of_turns"):
@@ -64,22 +65,29 @@ class Episode:
         self.observation = self._observe(command, reward)
         return self.observation
 
-    def _is_wrong(self, command: AnyCommand) -> bool:
-        """Whether the command just flown reports a fault that the craft did not have when it was sent."""
+    def _judge_report(self, command: AnyCommand) -> None:
+        """Whether the command just flown reports a fault that the craft had when it was sent."""
         if not isinstance(command, ReportFault) or self.snapshot.reason == "refused":
-            return False
-        return not self.spec.has_fault(command.kind, command.unit, self.snapshot.began)
+            return
+        report = (command.kind, command.unit)
+        if report in self.spec.acting(self.snapshot.began):
+            self._named.add(report)
+        else:
+            self._wrong_reports += 1
 
     def _standing(self) -> Standing:
-        return Standing(self.spec, self._true, self.turns, self._readable, self._wrong_reports)
+        unreported = self.spec.acting(self.snapshot.began) - self._named
+        return Standing(
+            self.spec, self._true, self.turns, self._readable, self._wrong_reports, len(unreported)
+        )
 
     def _limits(self) -> Limits:
+        reserve = self.spec.reserve_kg
         keep_outs = [r.angle_rad for r in self.spec.rules if isinstance(r, SunKeepOut)]
-        reserves = [r.propellant_kg for r in self.spec.rules if isinstance(r, Reserve)]
         return Limits(
             edges_s=self.spec.edges(self._onboard),
             sun_angle_rad=max((angle + SUN_WARNING_RAD for angle in keep_outs), default=0.0),
-            propellant_kg=max((kg + GAS_WARNING_KG for kg in reserves), default=0.0),
+            propellant_kg=reserve + GAS_WARNING_KG if reserve else 0.0,
         )
 
     def _observe(self, command: AnyCommand | None, reward: float | None) -> OrbitalOpsObservation:

@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
-from orbital_ops_env.client import PolicyView
-from orbital_ops_env.commands import AnyCommand, Fire, ReportFault, SafeMode
+from orbital_ops_env.commands import ReportFault
 from orbital_ops_env.missions.catalog import LEVELS, generate
 from orbital_ops_env.policies import Policy
 from orbital_ops_env.policies.idle import Idle
-from orbital_ops_env.policies.random import Random, draw
+from orbital_ops_env.policies.noisy import Noisy
+from orbital_ops_env.policies.random import Random
+from orbital_ops_env.policies.redteam.blind import CONSTANT
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.policies.rules import Rules
+from orbital_ops_env.policies.script import Cycle
 from orbital_ops_env.server.flight import Flight, fly
 from orbital_ops_env.sim.faults import unit_of
 from orbital_ops_env.studies.evaluate import EPISODE_STRIDE
@@ -43,64 +43,13 @@ GROUP_LEVELS: Final = (1, 4, 7)
 """and levels of which the best of a family counts."""
 
 
-class Fires:
-    """Fires all the time."""
-
-    rationale = ""
-
-    def begin(self, seed: int) -> None:
-        """Nothing to forget."""
-
-    def act(self, view: PolicyView) -> AnyCommand:
-        """A long pulse."""
-        return Fire(axis="+x", on_time_s=5.0)
-
-
-class Safe:
-    """Stays in safe mode for ever."""
-
-    rationale = ""
-
-    def begin(self, seed: int) -> None:
-        """Nothing to forget."""
-
-    def act(self, view: PolicyView) -> AnyCommand:
-        """The longest safe mode."""
-        return SafeMode(duration_s=1200.0)
-
-
-class Noisy:
-    """`reference`, but for a share of random commands.
-
-    Args:
-        noise_seed: Draws them.
-    """
-
-    rationale = ""
-
-    def __init__(self, noise_seed: int) -> None:
-        self._reference = Reference()
-        self._noise_seed = noise_seed
-
-    def begin(self, seed: int) -> None:
-        """Start over."""
-        self._reference.begin(seed)
-        self._rng = np.random.default_rng([self._noise_seed, seed])
-
-    def act(self, view: PolicyView) -> AnyCommand:
-        """The next command."""
-        if self._rng.random() < NOISE:
-            return draw(self._rng, view.brief.targets)
-        return self._reference.act(view)
-
-
 POLICIES: Final[Mapping[str, Callable[[], Policy]]] = {
     "reference": Reference,
     "rules": Rules,
     "random": Random,
     "idle": Idle,
-    "fire": Fires,
-    "safe_mode": Safe,
+    "fire": lambda: Cycle(CONSTANT["fire"]),
+    "safe_mode": lambda: Cycle(CONSTANT["safe_mode"]),
 }
 
 
@@ -256,7 +205,7 @@ def mixed(group: Group) -> bool:
     spec = generate(group.family, group.level, group.seed)
     results: set[bool] = set()
     for member in range(GROUP):
-        results.add(fly(spec, Noisy(member), group.seed).succeeded)
+        results.add(fly(spec, Noisy(NOISE, member), group.seed).succeeded)
         if len(results) > 1:
             return True
     return False

@@ -244,7 +244,7 @@ def example() -> str:
         ValueError: The mission is not the one that the README tells of.
     """
     spec = generate(*EXAMPLE)
-    if not spec.has_fault("stuck_closed", 1, spec.clock_s):
+    if ("stuck_closed", 1) not in spec.acting(spec.clock_s):
         raise ValueError(f"{spec} has faults {spec.faults}, expected thruster 1 stuck closed: change EXAMPLE")
     episode, policy = Episode(spec, spec.seed), Reference()
     policy.begin(spec.seed)

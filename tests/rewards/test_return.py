@@ -1,6 +1,7 @@
 """What an episode is worth: terms, their sum, and what cannot be earned."""
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
@@ -10,14 +11,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbital_ops_env.commands import AnyCommand, Coast, EndMission, Unreadable
+from orbital_ops_env.commands import (
+    AnyCommand,
+    Check,
+    Coast,
+    EndMission,
+    SelectAttitudeSource,
+    Slew,
+    Unreadable,
+)
 from orbital_ops_env.missions.catalog import FAMILIES, generate
-from orbital_ops_env.missions.mission import MissionSpec, Progress
+from orbital_ops_env.missions.mission import MissionSpec, Point, Progress
 from orbital_ops_env.policies.random import draw
+from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.rewards import terms
 from orbital_ops_env.rewards.rubric import MissionRubric, Weights
 from orbital_ops_env.rewards.terms import Standing
+from orbital_ops_env.server import flight
 from orbital_ops_env.server.episode import Episode
+from orbital_ops_env.sim.faults import GyroBias
 
 NAMES = ("objective", "process", "efficiency", "safety", "format")
 TERMS: dict[str, Callable[[Standing], float]] = {
@@ -47,7 +59,7 @@ def standings(draw: st.DrawFn) -> Standing:
         broken=draw(st.frozensets(st.integers(0, len(spec.rules) - 1))),
     )
     readable = draw(st.integers(0, replies))
-    return Standing(spec, progress, replies, readable, draw(st.integers(0, 9)))
+    return Standing(spec, progress, replies, readable, draw(st.integers(0, 9)), draw(st.integers(0, 2)))
 
 
 def value(standing: Standing) -> float:
@@ -104,6 +116,40 @@ def test_finishing_earlier_or_with_more_gas_never_earns_less(
     assert value(early) >= value(late)
 
 
+@given(standings(), st.floats(0, 1), st.integers(1, 3))
+def test_every_term_is_monotone_in_what_it_measures(standing: Standing, less: float, more: int) -> None:
+    progress, spec = standing.progress, standing.spec
+    soft = {k for k, rule in enumerate(spec.rules) if not rule.hard}
+
+    def at(**changes: Any) -> Standing:
+        return replace(standing, progress=replace(progress, **changes))
+
+    better = {
+        "objective": [at(done=len(spec.directives)), at(broken=frozenset())],
+        "process": [at(best=less * progress.best), at(dwelt=progress.dwelt + more), at(broken=frozenset())],
+        "efficiency": [at(t=less * progress.t), at(propellant_kg=progress.propellant_kg + less * 1e-3)],
+        "safety": [at(broken=progress.broken - soft)],
+        "format": [replace(standing, readable=standing.replies)],
+    }
+    for name, standings in better.items():
+        assert all(TERMS[name](each) >= TERMS[name](standing) for each in standings), name
+    for worse in ("wrong_reports", "unreported"):
+        reported = replace(standing, **{worse: getattr(standing, worse) + more})
+        assert terms.safety(reported) <= terms.safety(standing)
+
+
+@given(standings())
+def test_the_reserve_is_no_budget(standing: Standing) -> None:
+    spec = standing.spec
+    assert spec.reserve_kg > 0
+    empty, full = (
+        replace(standing, progress=replace(standing.progress, t=spec.clock_s, propellant_kg=gas))
+        for gas in (spec.reserve_kg, spec.start.propellant_kg)
+    )
+    assert terms.efficiency(empty) == 0
+    assert terms.efficiency(full) == pytest.approx(0.5)
+
+
 @given(standings())
 def test_the_next_directive_is_never_worth_less(standing: Standing) -> None:
     done = min(standing.progress.done + 1, len(standing.spec.directives))
@@ -134,12 +180,39 @@ def test_a_wrong_report_and_a_broken_soft_rule_cost_safety(standing: Standing) -
     assert terms.safety(replace(standing, progress=broken)) <= terms.safety(standing)
 
 
+@given(standings())
+def test_a_parrot_of_reports_has_no_safety(standing: Standing) -> None:
+    assert terms.safety(replace(standing, wrong_reports=2)) == 0
+
+
+@given(standings(), st.floats(0, 0.49))
+def test_a_guessed_report_costs_more_than_silence(standing: Standing, right: float) -> None:
+    silent = replace(standing, wrong_reports=0, unreported=1)
+    named, wrong = replace(silent, unreported=0), replace(silent, wrong_reports=1)
+    guess = right * terms.safety(named) + (1 - right) * terms.safety(wrong)
+    assert guess < terms.safety(silent) or terms.safety(named) == 0
+
+
+@pytest.mark.parametrize("level", [0, 4, 9])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_fault_is_so_likely_that_a_guess_pays(family: str, level: int) -> None:
+    missions = [generate(family, level, seed) for seed in range(60)]
+    drawn = Counter(fault for spec in missions for fault in spec.acting(spec.clock_s))
+    assert max(drawn.values(), default=0) < 0.5 * len(missions)
+
+
+@given(standings(), st.integers(1, 9))
+def test_valid_replies_do_not_dilute_unreadable_ones(standing: Standing, more: int) -> None:
+    padded = replace(standing, replies=standing.replies + more, readable=standing.readable + more)
+    assert terms.format_(padded) == terms.format_(standing)
+
+
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_process_is_zero_at_the_start(spec: MissionSpec) -> None:
-    assert terms.process(Standing(spec, spec.begin(), 0, 0, 0)) == 0
+    assert terms.process(Standing(spec, spec.begin(), 0, 0, 0, 0)) == 0
     episode = Episode(spec, episode_seed=3)
     first = spec.advance(spec.begin(), episode.snapshot.truth)
-    assert terms.process(Standing(spec, first, 0, 0, 0)) == 0
+    assert terms.process(Standing(spec, first, 0, 0, 0, 0)) == 0
 
 
 # -- the rubric tree ---------------------------------------------------------------------------
@@ -193,7 +266,7 @@ def test_weights_can_be_chosen() -> None:
     rubric = MissionRubric(weights)
     spec = SPECS[0]
     done = replace(spec.begin(), done=len(spec.directives))
-    rubric(None, Standing(spec, done, 1, 1, 0))
+    rubric(None, Standing(spec, done, 1, 1, 0, 0))
     assert rubric.value == pytest.approx(1.0)
 
 
@@ -249,6 +322,30 @@ def test_any_sequence_of_commands_earns_its_return_and_no_more(
     assert 0.65 <= total <= 1 if episode.outcome == "succeeded" else 0 <= total < 0.25
     bad = sum(turn in unreadable and turn != give_up for turn in range(episode.turns))
     assert episode.rubric.components["reward/format"] == 1 - bad / spec.turns
+
+
+@pytest.mark.parametrize("family", ["detumble-v0", "retarget-v0", "hold-v0"])
+def test_setting_out_late_earns_less(family: str) -> None:
+    """Where no window has to be waited for: there, a later start saves the gas of holding until then."""
+    spec = generate(family, 1, seed=4)
+    won = flight.fly(spec, Reference(), 4)
+    assert won.succeeded
+    for stall in (Coast(duration_s=30), Check(subsystem="power"), Slew(target="nowhere", rate_deg_s=1)):
+        stalled = flight.replay(spec, (stall, *won.commands), 4)
+        assert stalled.succeeded
+        assert stalled.return_ < won.return_
+
+
+def test_what_the_estimate_believes_earns_nothing() -> None:
+    """A biased gyro that no star tracker corrects: the onboard sequencer goes on, the score does not."""
+    bias = GyroBias(5.0, (0.0, 0.0, math.radians(0.45)))
+    spec = generate("retarget-v0", 1, 4).model_copy(update={"faults": (bias,)})
+    target = next(d.target for d in spec.directives if isinstance(d, Point))
+    sent = (SelectAttitudeSource(source="gyro"), Slew(target=target, rate_deg_s=0.5))
+    flown = flight.replay(spec, sent, 4)
+    assert max(view.telemetry.directive for view in flown.views) == 2
+    assert flown.components["reward/process"] < 0.5
+    assert not flown.succeeded
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)

@@ -5,7 +5,7 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from orbital_ops_env.commands import Coast, FaultKind, ReportFault
+from orbital_ops_env.commands import Check, Coast, FaultKind, ReportFault
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.server.episode import Episode
@@ -72,19 +72,28 @@ def test_the_same_fault_twice_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "unit", "wait_s", "right"),
+    ("kind", "unit", "wait_s", "safety"),
     [
-        ("stuck_closed", 3, 60.0, True),
-        ("stuck_closed", 4, 60.0, False),
-        ("stuck_open", 3, 60.0, False),
-        ("gyro_bias", None, 60.0, False),
-        ("stuck_closed", 3, 30.0, False),
+        ("stuck_closed", 3, 60.0, 1.0),
+        ("stuck_closed", 4, 60.0, 0.0),
+        ("stuck_open", 3, 60.0, 0.0),
+        ("gyro_bias", None, 60.0, 0.0),
+        ("stuck_closed", 3, 30.0, 0.5),
     ],
 )
 def test_a_report_is_wrong_unless_that_fault_acts_on_that_unit_by_then(
-    kind: FaultKind, unit: int | None, wait_s: float, right: bool
+    kind: FaultKind, unit: int | None, wait_s: float, safety: float
 ) -> None:
+    """Wrong costs half, and so does the fault that then acts and is not reported."""
     episode = Episode(mission("retarget-v0", StuckClosed(ONSET_S, 3)), episode_seed=5)
     episode.step(Coast(duration_s=wait_s))
-    safety = episode.step(ReportFault(kind=kind, unit=unit)).components["reward/safety"]
-    assert safety == (1.0 if right else 0.5)
+    assert episode.step(ReportFault(kind=kind, unit=unit)).components["reward/safety"] == safety
+
+
+def test_a_fault_left_unreported_costs_safety() -> None:
+    """From the command after its onset on, until it is named; naming it twice changes nothing."""
+    episode = Episode(mission("retarget-v0", StuckClosed(ONSET_S, 3)), episode_seed=5)
+    right = ReportFault(kind="stuck_closed", unit=3)
+    sent = (Coast(duration_s=60), Check(subsystem="tank"), right, Check(subsystem="tank"), right)
+    safety = [episode.step(command).components["reward/safety"] for command in sent]
+    assert safety == [1.0, 0.5, 1.0, 1.0, 1.0]

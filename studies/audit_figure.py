@@ -1,0 +1,229 @@
+"""What the rows of a reward audit say: exploits, order, ability, attribution, spread of groups.
+
+An exploit is return without success: the red team is told by its mean return over failed episodes.
+"""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+import numpy as np
+from scipy import stats
+
+from orbital_ops_env.studies import open_loop
+from orbital_ops_env.studies.zoo import BLIND, DODGER, GRADED, RED_TEAM, REFERENCE
+
+Figure = dict[str, Any]
+BLIND_FROM: Final = 2
+"""Level from which on no blind policy may succeed."""
+SCRIPTS: Final = "searched"
+"""Name of the scripts that a search found, all levels of a family together."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of it."""
+
+    policy: str
+    family: str
+    level: int
+    success: bool
+    return_: float
+    steps: tuple[tuple[str, float], ...] = ()
+    """Command and reward of each step."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Flights of one episode that differ in noise only."""
+
+    family: str
+    level: int
+    seed: int
+    noise: float
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What a group's flights earn."""
+
+    group: Group
+    successes: tuple[bool, ...]
+    returns: tuple[float, ...]
+
+    @property
+    def live(self) -> bool:
+        """Whether some succeed and some do not."""
+        return len(set(self.successes)) > 1
+
+
+# -- figures of a family -----------------------------------------------------------------------
+
+
+def outranking(rows: Iterable[Row]) -> float:
+    """[-] P(return of a succeeded episode > return of a failed one); NaN without pairs."""
+    rows = list(rows)
+    won, lost = ([row.return_ for row in rows if row.success is told] for told in (True, False))
+    if not (won and lost):
+        return float("nan")
+    return float(np.mean(np.subtract.outer(won, lost) > 0))
+
+
+def rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
+    """[-] Spearman's, of success and mean return of policies; ties share their mean rank.
+
+    Args:
+        pairs: Success and mean return of each policy.
+    """
+    successes, returns = zip(*pairs, strict=True)
+    return float(cast(Any, stats).spearmanr(successes, returns).statistic)
+
+
+def concordance(pairs: Sequence[tuple[float, float]]) -> float:
+    """[-] Of the pairs of policies that differ in success, those that mean return puts in the same order.
+
+    Args:
+        pairs: Success and mean return of each policy.
+    """
+    told = [(a, b) for a, b in itertools.combinations(pairs, 2) if a[0] != b[0]]
+    agree = [(a[0] - b[0]) * (a[1] - b[1]) > 0 for a, b in told]
+    return float(np.mean(agree)) if agree else float("nan")
+
+
+def member(rows: Sequence[Row]) -> Figure:
+    """A policy in one family; without `failed_return` if it never failed."""
+    high = [row.success for row in rows if row.level >= BLIND_FROM]
+    low = [row.success for row in rows if row.level < BLIND_FROM]
+    failed = [row.return_ for row in rows if not row.success]
+    told = {
+        "success": _mean(row.success for row in rows),
+        "success_from_2": _mean(high),
+        "success_below_2": _mean(low),
+        "return": _mean(row.return_ for row in rows),
+        "episodes": len(rows),
+    }
+    return told | ({"failed_return": _mean(failed)} if failed else {})
+
+
+def family_figure(rows: Sequence[Row]) -> Figure:
+    """Every policy of a family, and what its numbers say."""
+    by_policy: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_policy[row.policy].append(row)
+    policies = {name: member(mine) for name, mine in by_policy.items()}
+    red = {n: c for n, c in policies.items() if n in RED_TEAM or n == SCRIPTS}
+    blind = {n: c for n, c in red.items() if n in BLIND or n == SCRIPTS}
+    graded = [(c["success"], c["return"]) for n, c in policies.items() if n in GRADED]
+    whole = graded + [(c["success"], c["return"]) for c in red.values()]
+    paid = {n: c.get("failed_return", 0.0) for n, c in red.items()}
+    dodged = paid.pop(DODGER)
+    guessed = {n: c["success_from_2"] for n, c in blind.items()}
+    reference = policies[REFERENCE]["return"]
+    return {
+        "max_redteam_failed_return": _most(paid),
+        "best_paid": _first(paid),
+        "dodger_failed_return": dodged,
+        "max_blind_success": _most(guessed),
+        "best_guesser": _first(guessed),
+        "reference_return": reference,
+        "exploit_gap": reference - max(_most(paid), dodged),
+        "success_outranks_failure": outranking(rows),
+        "spearman_graded": rank_correlation(graded),
+        "concordance_zoo": concordance(whole),
+        "attribution": attribution(by_policy[REFERENCE]),
+        "policies": policies,
+    }
+
+
+def attribution(rows: Sequence[Row]) -> Figure:
+    """Which step earned what: mean reward of an episode by command; the last step's share of the return."""
+    earned: dict[str, float] = defaultdict(float)
+    for row in rows:
+        for command, reward in row.steps:
+            earned[command] += reward / len(rows)
+    total = sum(row.return_ for row in rows)
+    last = sum(row.steps[-1][1] for row in rows) / total if total else float("nan")
+    return {"by_command": dict(sorted(earned.items(), key=lambda item: -item[1])), "last_step": last}
+
+
+def groups_figure(spreads: Sequence[Spread]) -> Figure:
+    """Live groups and the standard deviation of the return within groups, by noise."""
+    cells: Figure = {}
+    for noise in sorted({each.group.noise for each in spreads}):
+        mine = [each for each in spreads if each.group.noise == noise]
+        within = _mean(float(np.std(each.returns)) for each in mine)
+        cells[f"{noise:g}"] = {"live_groups": _mean(each.live for each in mine), "within_group_sd": within}
+    return {"live_groups": _most({n: c["live_groups"] for n, c in cells.items()}), "groups": cells}
+
+
+def _mean(values: Iterable[float]) -> float:
+    told = list(values)
+    return float(np.mean(told)) if told else float("nan")
+
+
+def _most(values: Mapping[str, float]) -> float:
+    return max((v for v in values.values() if not np.isnan(v)), default=float("nan"))
+
+
+def _first(values: Mapping[str, float]) -> str:
+    """Who has the most of it."""
+    return max(values, key=lambda name: -1.0 if np.isnan(values[name]) else values[name])
+
+
+# -- the whole ---------------------------------------------------------------------------------
+
+WORST: Final = {
+    "max_redteam_failed_return": max,
+    "dodger_failed_return": max,
+    "max_blind_success": max,
+    "reference_return": min,
+    "exploit_gap": min,
+    "success_outranks_failure": min,
+    "spearman_graded": min,
+    "concordance_zoo": min,
+    "live_groups": min,
+}
+"""Keys of the head, and which family is the worst."""
+
+
+@dataclass
+class Audit:
+    """The rows of a run, as far as its parts were flown."""
+
+    rows: list[Row] = field(default_factory=list[Row])
+    spreads: list[Spread] = field(default_factory=list[Spread])
+    scripts: list[open_loop.Found] = field(default_factory=list[open_loop.Found])
+
+    def figure(self) -> Figure:
+        """The head and every family."""
+        told = [row for script in self.scripts for row in searched(script)]
+        families: Figure = {}
+        for name in dict.fromkeys(row.family for row in self.rows):
+            families[name] = family_figure([row for row in (*self.rows, *told) if row.family == name])
+            families[name] |= groups_figure([s for s in self.spreads if s.group.family == name])
+            families[name]["scripts"] = scripts_figure([s for s in self.scripts if s.search.family == name])
+        head = {key: worst(cell[key] for cell in families.values()) for key, worst in WORST.items()}
+        return head | {"families": families}
+
+
+def searched(found: open_loop.Found) -> list[Row]:
+    """The fresh flights of a found script."""
+    search = found.search
+    return [Row(SCRIPTS, search.family, search.level, won, paid) for won, paid in found.results]
+
+
+def scripts_figure(scripts: Sequence[open_loop.Found]) -> Figure:
+    """What the search found at each level: the script, its return in training, and on fresh missions."""
+    cells: Figure = {}
+    for found in scripts:
+        told = member(searched(found))
+        keys = told.keys() - {"success_from_2", "success_below_2"}
+        script = [command.model_dump(mode="json", exclude_none=True) for command in found.script]
+        cells[str(found.search.level)] = {
+            **{key: told[key] for key in sorted(keys)},
+            "trained_return": found.trained,
+            "script": script,
+        }
+    return cells

@@ -1,0 +1,144 @@
+"""`make reward-audit`: what the reward pays to policies that are after it, and what it pays for ability.
+
+    zoo       every policy of `studies/zoo.py` on fresh missions: the red team, abilities by degrees, a reader
+    groups    groups of eight noisy flights of one episode: do their returns differ?
+    scripts   the best open-loop scripts that a search finds (`studies/open_loop.py`)
+
+The figure's head holds the worst family of each number (`studies/audit_figure.py`). A run of some parts or
+levels prints its tables and writes nothing.
+"""
+
+import argparse
+import itertools
+import multiprocessing
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
+from orbital_ops_env.policies.noisy import Noisy
+from orbital_ops_env.server.flight import Flight, fly
+from orbital_ops_env.studies import figures, open_loop
+from orbital_ops_env.studies.audit_figure import WORST, Audit, Figure, Group, Row, Spread
+from orbital_ops_env.studies.evaluate import positive
+from orbital_ops_env.studies.instruments import fly_all
+from orbital_ops_env.studies.zoo import ZOO
+
+FIRST_SEED: Final = 50_000
+"""Missions of the zoo from here on, which no other study flies,"""
+GROUP_SEED: Final = 52_000
+"""and of the groups from here on."""
+NOISES: Final = (0.1, 0.3, 0.5)
+"""[-] shares of random commands in the groups of"""
+GROUP: Final = 8
+"""flights, at"""
+GROUP_LEVELS: Final = (1, 4, 7)
+"""these levels."""
+PARTS: Final = ("zoo", "groups", "scripts")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One episode of one policy."""
+
+    policy: str
+    family: str
+    level: int
+    seed: int
+
+
+def jobs(families: Sequence[str], levels: Sequence[int], missions: int) -> list[Job]:
+    """Every policy of the zoo on missions of every family and level."""
+    seeds = range(FIRST_SEED, FIRST_SEED + missions)
+    return [Job(*cell) for cell in itertools.product(ZOO, families, levels, seeds)]
+
+
+def flown(job: Job) -> Row:
+    """Fly a job."""
+    spec = generate(job.family, job.level, job.seed)
+    flight = fly(spec, ZOO[job.policy](spec), job.seed)
+    return Row(job.policy, job.family, job.level, flight.succeeded, flight.return_, _steps(flight))
+
+
+def _steps(flight: Flight) -> tuple[tuple[str, float], ...]:
+    names = (command.command for command in flight.commands)
+    return tuple(zip(names, flight.rewards, strict=True))
+
+
+def groups(families: Sequence[str], levels: Sequence[int], wanted: int) -> list[Group]:
+    """Groups of every family, level and noise."""
+    seeds = range(GROUP_SEED, GROUP_SEED + wanted)
+    return [Group(*cell) for cell in itertools.product(families, levels, seeds, NOISES)]
+
+
+def spread(group: Group) -> Spread:
+    """Fly a group."""
+    spec = generate(group.family, group.level, group.seed)
+    flights = [fly(spec, Noisy(group.noise, member), group.seed) for member in range(GROUP)]
+    return Spread(group, tuple(f.succeeded for f in flights), tuple(f.return_ for f in flights))
+
+
+def tables(whole: Figure) -> Iterable[Table]:
+    """The figure as tables: families, and policies over all of them."""
+    families = Table("", *whole["families"], title="Reward audit")
+    for key in WORST:
+        families.add_row(key, *(f"{cell[key]:.3f}" for cell in whole["families"].values()))
+    for key in ("best_paid", "best_guesser"):
+        families.add_row(key, *(cell[key] for cell in whole["families"].values()))
+    yield families
+    policies = Table("policy", *whole["families"], title="Success, return over failed episodes")
+    for name in {n: None for cell in whole["families"].values() for n in cell["policies"]}:
+        cells = [cell["policies"][name] for cell in whole["families"].values()]
+        policies.add_row(name, *(f"{c['success']:.2f}  {c.get('failed_return', 0):.3f}" for c in cells))
+    yield policies
+
+
+def options() -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(
+        prog="reward_audit", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
+    parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
+    parser.add_argument("--levels", nargs="+", type=int, default=list(LEVELS), choices=LEVELS)
+    parser.add_argument("--missions", type=positive, default=5, help="of each family and level; %(default)s")
+    parser.add_argument(
+        "--groups", type=positive, default=4, help="of each family, level and noise; %(default)s"
+    )
+    return parser.parse_args()
+
+
+def run(pool: ProcessPoolExecutor, chosen: argparse.Namespace) -> Audit:
+    """Fly the parts that were asked for."""
+    audit = Audit()
+    if "scripts" in chosen.parts:
+        searches = [open_loop.Search(*cell) for cell in itertools.product(chosen.families, open_loop.LEVELS)]
+        audit.scripts = fly_all(pool, open_loop.found, searches, "scripts")
+    if "zoo" in chosen.parts:
+        audit.rows = fly_all(pool, flown, jobs(chosen.families, chosen.levels, chosen.missions), "zoo")
+    if "groups" in chosen.parts:
+        audit.spreads = fly_all(pool, spread, groups(chosen.families, GROUP_LEVELS, chosen.groups), "groups")
+    return audit
+
+
+def main() -> None:
+    """Run the audit on all cores; print the tables, and write figure, page and plot if it is whole."""
+    chosen, console = options(), Console()
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        whole = run(pool, chosen).figure()
+    console.print(*tables(whole))
+    if list(chosen.parts) != list(PARTS) or chosen.levels != list(LEVELS):
+        return
+    note = (
+        f"missions: zoo from {FIRST_SEED}, groups from {GROUP_SEED}, scripts trained from "
+        f"{open_loop.TRAINING_SEED} and told from {open_loop.FRESH_SEED}"
+    )
+    console.print(f"written to {figures.write('reward_audit.json', 'make reward-audit', note, whole)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Every policy of the reward audit by name: the red team, abilities by degrees, and a reader of briefs."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from orbital_ops_env.missions.catalog import generate
+from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.policies import Policy
+from orbital_ops_env.policies.noisy import Noisy
+from orbital_ops_env.policies.random import Random
+from orbital_ops_env.policies.redteam.blind import CYCLES
+from orbital_ops_env.policies.redteam.dodger import Dodger
+from orbital_ops_env.policies.redteam.reader import Reader
+from orbital_ops_env.policies.reference import Reference
+from orbital_ops_env.policies.rules import Rules
+from orbital_ops_env.policies.script import Cycle, Script
+from orbital_ops_env.server.flight import fly
+
+Member = Callable[[MissionSpec], Policy]
+"""Makes a policy that is to fly a mission."""
+PERCENT: Final = range(0, 101, 10)
+"""[%] of random commands in the degrees of ability."""
+
+
+def borrowed(spec: MissionSpec) -> Policy:
+    """What `reference` sent on another mission: same family and level, the next seed."""
+    other = generate(spec.family, spec.level, spec.seed + 1)
+    return Script(fly(other, Reference(), other.seed).commands)
+
+
+def _cycle(name: str) -> Member:
+    return lambda spec: Cycle(*CYCLES[name])
+
+
+def _noisy(percent: int) -> Member:
+    return lambda spec: Noisy(percent / 100)
+
+
+BLIND: Final[Mapping[str, Member]] = {**{name: _cycle(name) for name in CYCLES}, "borrowed": borrowed}
+"""They see neither brief nor telemetry of their mission."""
+DODGER: Final = "dodger"
+RED_TEAM: Final[Mapping[str, Member]] = {**BLIND, DODGER: lambda spec: Dodger()}
+"""They are after return without success."""
+REFERENCE: Final = "noise_0"
+"""`reference` itself."""
+GRADED: Final[Mapping[str, Member]] = {
+    **{f"noise_{percent}": _noisy(percent) for percent in PERCENT},
+    "rules": lambda spec: Rules(),
+    "random": lambda spec: Random(),
+}
+"""`reference` with more and more random commands, and what lies between."""
+ZOO: Final[Mapping[str, Member]] = {**RED_TEAM, **GRADED, "reader": lambda spec: Reader()}
