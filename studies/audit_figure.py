@@ -71,13 +71,15 @@ def outranking(rows: Iterable[Row]) -> float:
     return float(np.mean(np.subtract.outer(won, lost) > 0))
 
 
-def rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
-    """[-] Spearman's, of success and mean return of policies; ties share their mean rank.
+def ability(rows: Sequence[Row]) -> float:
+    """[-] Spearman's rank correlation of success and mean return over the graded policies.
 
-    Args:
-        pairs: Success and mean return of each policy.
+    The red team is not among them: it shares one rank, no success at all, which bounds the correlation
+    whatever it earns; `concordance` weighs it.
     """
-    successes, returns = zip(*pairs, strict=True)
+    mine = [[row for row in rows if row.policy == name] for name in GRADED]
+    successes = [_mean(row.success for row in flown) for flown in mine]
+    returns = [_mean(row.return_ for row in flown) for flown in mine]
     return float(cast(Any, stats).spearmanr(successes, returns).statistic)
 
 
@@ -115,8 +117,7 @@ def family_figure(rows: Sequence[Row]) -> Figure:
     policies = {name: member(mine) for name, mine in by_policy.items()}
     red = {n: c for n, c in policies.items() if n in RED_TEAM or n == SCRIPTS}
     blind = {n: c for n, c in red.items() if n in BLIND or n == SCRIPTS}
-    graded = [(c["success"], c["return"]) for n, c in policies.items() if n in GRADED]
-    whole = graded + [(c["success"], c["return"]) for c in red.values()]
+    whole = [(c["success"], c["return"]) for n, c in policies.items() if n in red or n in GRADED]
     paid = {n: c.get("failed_return", 0.0) for n, c in red.items()}
     dodged = paid.pop(DODGER)
     guessed = {n: c["success_from_2"] for n, c in blind.items()}
@@ -130,7 +131,7 @@ def family_figure(rows: Sequence[Row]) -> Figure:
         "reference_return": reference,
         "exploit_gap": reference - max(_most(paid), dodged),
         "success_outranks_failure": outranking(rows),
-        "spearman_graded": rank_correlation(graded),
+        "spearman_graded": ability(rows),
         "concordance_zoo": concordance(whole),
         "attribution": attribution(by_policy[REFERENCE]),
         "policies": policies,
@@ -181,11 +182,10 @@ WORST: Final = {
     "reference_return": min,
     "exploit_gap": min,
     "success_outranks_failure": min,
-    "spearman_graded": min,
     "concordance_zoo": min,
     "live_groups": min,
 }
-"""Keys of the head, and which family is the worst."""
+"""Keys of the head, and which family is the worst; beside them `spearman_graded`, over all families."""
 
 
 @dataclass
@@ -205,7 +205,8 @@ class Audit:
             families[name] |= groups_figure([s for s in self.spreads if s.group.family == name])
             families[name]["scripts"] = scripts_figure([s for s in self.scripts if s.search.family == name])
         head = {key: worst(cell[key] for cell in families.values()) for key, worst in WORST.items()}
-        return head | {"families": families}
+        pooled = ability(self.rows)
+        return head | {"spearman_graded": pooled, "families": families}
 
 
 def searched(found: open_loop.Found) -> list[Row]:

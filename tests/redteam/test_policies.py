@@ -1,0 +1,79 @@
+"""The red team does what it is named for."""
+
+from typing import Any, get_args
+
+import pytest
+
+from orbital_ops_env.commands import FaultKind, ReportFault, Subsystem, Telecommand, Unreadable, encode, parse
+from orbital_ops_env.missions.catalog import generate
+from orbital_ops_env.policies.noisy import Noisy
+from orbital_ops_env.policies.redteam.blind import CONSTANT, CYCLES
+from orbital_ops_env.policies.reference import Reference
+from orbital_ops_env.server.flight import fly
+from orbital_ops_env.studies.zoo import BLIND, DODGER, ZOO
+
+SPEC = generate("retarget-v0", 4, 7)
+NO_VIEW: Any = None
+
+
+def test_every_command_is_sent_for_ever_by_one_policy() -> None:
+    sent = {command.command for command in CONSTANT.values()}
+    assert sent == {kind.model_fields["command"].default for kind in (*get_args(Telecommand), Unreadable)}
+
+
+@pytest.mark.parametrize("name", BLIND)
+def test_a_blind_policy_needs_no_view_and_sends_the_same_again(name: str) -> None:
+    policy = BLIND[name](SPEC)
+    policy.begin(1)
+    first = [policy.act(NO_VIEW) for _ in range(12)]
+    policy.begin(2)
+    assert [policy.act(NO_VIEW) for _ in range(12)] == first
+
+
+@pytest.mark.parametrize("name", CYCLES)
+def test_a_cycle_holds_commands_that_can_be_sent(name: str) -> None:
+    for command in CYCLES[name]:
+        assert isinstance(command, Unreadable) or parse(encode(command)) == command
+
+
+def test_a_cycle_comes_round() -> None:
+    policy = BLIND["dither"](SPEC)
+    policy.begin(0)
+    sent = [policy.act(NO_VIEW) for _ in range(5)]
+    assert sent[0] == sent[2] == sent[4] != sent[1] == sent[3]
+
+
+def test_parrot_and_check_spam_leave_nothing_out() -> None:
+    reports = [command for command in CYCLES["parrot"] if isinstance(command, ReportFault)]
+    assert [report.kind for report in reports] == list(get_args(FaultKind))
+    assert len(CYCLES["check_spam"]) == len(get_args(Subsystem))
+
+
+def test_the_borrowed_script_is_of_another_mission() -> None:
+    policy = BLIND["borrowed"](SPEC)
+    other = fly(generate("retarget-v0", 4, 8), Reference(), 8).commands
+    policy.begin(0)
+    assert tuple(policy.act(NO_VIEW) for _ in other) == other
+
+
+@pytest.mark.parametrize("family", ["detumble-v0", "retarget-v0", "coast-v0", "hold-v0", "recovery-v0"])
+def test_the_dodger_ends_at_its_last_directive_without_success(family: str) -> None:
+    spec = generate(family, 4, 2)
+    flown = fly(spec, ZOO[DODGER](spec), 2)
+    assert flown.outcome == "ended"
+    assert flown.views[-1].telemetry.directive == len(spec.directives)
+    assert 0.25 * (len(spec.directives) - 1) / len(spec.directives) <= flown.return_ < 0.25
+
+
+def test_the_reader_needs_the_brief_only() -> None:
+    policy = ZOO["reader"](SPEC)
+    flown = fly(SPEC, policy, 7)
+    policy.begin(7)
+    blind = [policy.act(flown.views[0]) for _ in flown.commands]
+    assert tuple(blind) == flown.commands
+
+
+def test_noise_is_the_same_for_a_seed_and_none_leaves_reference() -> None:
+    first, again, other = (fly(SPEC, Noisy(0.3, seed), 7).commands for seed in (1, 1, 2))
+    assert first == again != other
+    assert fly(SPEC, Noisy(0.0, 1), 7).commands == fly(SPEC, Reference(), 7).commands
