@@ -40,9 +40,11 @@ REFUSED_S: Final = 10.0
 DETUMBLE_LIMIT_S: Final = 600.0
 """[s] longest detumble."""
 TEXT_LIMIT: Final = 200
-"""[-] longest unreadable text kept, characters."""
+"""[-] longest reply that is read, and longest text kept of one that is not a telecommand, characters."""
 NAME_LIMIT: Final = 24
 """[-] longest name of a target, characters."""
+CUT: Final = "…"
+"""Ends a text of which no more is kept."""
 
 FaultKind = Literal[
     "gyro_bias",
@@ -92,13 +94,15 @@ OnTime = Annotated[float, Strict(), _Menu(ON_TIMES_S)]
 
 def printable(text: str) -> str:
     """At most `TEXT_LIMIT` characters of a text, with a space for each control character or surrogate."""
-    return _blanked(text[:TEXT_LIMIT])
+    return _blanked(text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - len(CUT)] + CUT)
 
 
 def _blanked(text: Any) -> Any:
     return "".join(c if c.isprintable() else " " for c in text) if isinstance(text, str) else text
 
 
+Text = Annotated[str, BeforeValidator(_blanked)]
+"""Free text, with a space for each control character or surrogate."""
 Name = Annotated[str, Field(min_length=1, max_length=NAME_LIMIT, pattern=r"^[A-Za-z0-9_-]+$")]
 Unit = Annotated[int, Strict(), Field(ge=1, le=12)]
 
@@ -220,10 +224,8 @@ class Unreadable(_Telecommand):
     """What a reply becomes that is not exactly one telecommand; never a telecommand of its own."""
 
     command: Literal["unreadable"] = "unreadable"
-    text: Annotated[str, BeforeValidator(_blanked), Field(max_length=TEXT_LIMIT)] = ""
-    """The start of the reply."""
-    why: Annotated[str, BeforeValidator(_blanked), Field(max_length=TEXT_LIMIT)] = ""
-    """Why it is not a telecommand, for its sender to read in telemetry."""
+    text: Annotated[Text, Field(max_length=TEXT_LIMIT)] = ""
+    """The start of the reply, for the log; telemetry has `complaint(text)`, which repeats nothing of it."""
 
 
 Telecommand = (
@@ -249,20 +251,32 @@ AnyCommand = Annotated[Telecommand | Unreadable, Field(discriminator="command")]
 """What travels on the wire: a telecommand, or the unreadable reply in its place."""
 
 NAMES: Final = tuple(kind.model_fields["command"].default for kind in get_args(Telecommand))
+ARGUMENTS: Final = frozenset(name for kind in get_args(Telecommand) for name in kind.model_fields)
 _TELECOMMAND: Final[TypeAdapter[Telecommand]] = TypeAdapter(
     Annotated[Telecommand, Field(discriminator="command")]
 )
 
 
 def parse(reply: str) -> Telecommand | Unreadable:
-    """The telecommand that the whole reply is, or `Unreadable` with the start of the reply and why."""
+    """The telecommand that the whole reply is, or `Unreadable` with the start of the reply."""
     try:
-        return _TELECOMMAND.validate_python(_fields(reply))
+        return _telecommand(reply)
+    except ValueError:
+        return Unreadable(text=printable(reply))
+
+
+def complaint(text: str) -> str:
+    """Why the text of an `Unreadable` is not a telecommand.
+
+    The words are ours: nothing of the text is repeated but the names of telecommands and arguments.
+    """
+    try:
+        _telecommand(text)
     except ValidationError as error:
-        why = describe(error)
-    except (ValueError, RecursionError) as error:
-        why = str(error)
-    return Unreadable(text=printable(reply), why=printable(why))
+        return describe(error)
+    except ValueError as error:
+        return str(error)
+    return "a control character in it"  # which is a space by now
 
 
 def encode(command: BaseModel) -> str:
@@ -272,7 +286,13 @@ def encode(command: BaseModel) -> str:
     return json.dumps(short, separators=(",", ":"))
 
 
+def _telecommand(reply: str) -> Telecommand:
+    return _TELECOMMAND.validate_python(_fields(reply))
+
+
 def _fields(reply: str) -> Any:
+    if len(reply) > TEXT_LIMIT or reply[TEXT_LIMIT - len(CUT) :] == CUT:
+        raise ValueError(f"longer than {TEXT_LIMIT} characters")
     if reply.startswith("```"):
         raise ValueError("no Markdown fence, only the JSON object")
     if not (reply.startswith("{") and reply.endswith("}")):
@@ -284,20 +304,17 @@ def _fields(reply: str) -> Any:
 
 
 def describe(error: ValidationError) -> str:
-    """The first complaint of a validation error, in one short line."""
+    """The first complaint of a validation error, in one short line that repeats no free text."""
     first = error.errors(include_url=False, include_input=False)[0]
     if first["type"] == "union_tag_not_found":
         return 'no "command" in it'
     if first["type"] == "union_tag_invalid":
         given = str(first.get("ctx", {}).get("tag", ""))
-        return printable(f'no command "{_name(given)}"{did_you_mean(given, NAMES)}')
+        return f"no such command{did_you_mean(given, NAMES)}"
     field = str(first["loc"][-1]) if first["loc"] else "command"
-    return printable(f"{_name(field)}: {first['msg']}")
-
-
-def _name(given: str) -> str:
-    """A name from a reply, short and in ASCII: other characters take several tokens each."""
-    return given[:NAME_LIMIT].encode("ascii", "replace").decode()
+    if first["type"] == "extra_forbidden" and field not in ARGUMENTS:
+        field = "unknown argument"
+    return f"{field}: {first['msg']}"
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from openenv.core.env_server.types import Action, Observation, State
 from pydantic import BaseModel, ConfigDict, Field, Strict
 
-from orbital_ops_env.commands import AnyCommand
+from orbital_ops_env.commands import AnyCommand, Text
 
 EndReason = Literal["start", "completed", "window_edge", "limit", "alarm", "duration", "refused"]
 Outcome = Literal["ongoing", "succeeded", "failed", "timed_out", "out_of_turns", "ended"]
@@ -25,6 +25,8 @@ class OrbitalOpsAction(Action):
     """One telecommand, or the unreadable reply that stands for one."""
 
     command: AnyCommand
+    metadata: dict[str, Any] = Field(default_factory=dict, max_length=0)
+    """OpenEnv's own; nothing reads it, so it must be empty."""
 
 
 class DirectiveBrief(_Wire):
@@ -148,7 +150,7 @@ class ResetOptions(_Wire):
     seed: Seed = 0
     episode_seed: Seed | None = None
     """Sensor noise, tip-off details and disturbances; derived from `seed` when absent."""
-    episode_id: Annotated[str, Field(max_length=255)] | None = None
+    episode_id: Annotated[Text, Field(max_length=255)] | None = None
     """Echoed in the state; drawn when absent."""
 
 

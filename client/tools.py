@@ -16,12 +16,10 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Final, Self, get_args, get_type_hints
 
-from pydantic import ValidationError
-
 from orbital_ops_env.client.env import EpisodeOver, OrbitalOpsEnv
 from orbital_ops_env.client.prompt import SYSTEM_PROMPT
 from orbital_ops_env.client.render import PolicyView, render, view
-from orbital_ops_env.commands import AnyCommand, Telecommand, Unreadable, describe, printable
+from orbital_ops_env.commands import AnyCommand, Telecommand, parse
 from orbital_ops_env.models import OrbitalOpsAction, OrbitalOpsObservation, Outcome
 
 ROW: Final = ("family", "level", "seed", "episode_seed")
@@ -195,12 +193,9 @@ def _choices(menu: list[Any]) -> str:
 
 
 def _command(kind: type[Telecommand], arguments: dict[str, Any]) -> AnyCommand:
-    """The telecommand with these arguments, or `Unreadable` with why there is none."""
-    try:
-        return kind.model_validate(arguments)
-    except ValidationError as error:
-        given = json.dumps({"name": _name(kind), "arguments": arguments}, default=str)
-        return Unreadable(text=printable(given), why=describe(error))
+    """The telecommand with these arguments, or `Unreadable` where there is none."""
+    given = (("command", _name(kind)), *arguments.items())
+    return parse("{" + ",".join(f"{json.dumps(k)}:{json.dumps(v, default=str)}" for k, v in given) + "}")
 
 
 for _kind in get_args(Telecommand):

@@ -357,7 +357,7 @@ class Plant:
 
     @_begin.register
     def _(self, command: commands.Unreadable) -> _Flight:
-        raise Refusal(command.why or "not sent as a telecommand")
+        raise Refusal(commands.complaint(command.text))
 
     def _finish(self) -> None:
         """Back to idle: valves inhibited, nothing calibrating, no pulse, reference attitude in charge."""
@@ -374,7 +374,7 @@ class Plant:
 
     def _target(self, name: str) -> Target:
         if name not in self._targets:
-            raise Refusal(f"no target {name} in this mission")
+            raise Refusal(f"no such target, expected one of {', '.join(self._targets)}")
         return self._targets[name]
 
     def _need_a_fix(self) -> None:

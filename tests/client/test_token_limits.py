@@ -29,6 +29,7 @@ from orbital_ops_env.commands import (
     Slew,
     Subsystem,
     Unreadable,
+    complaint,
     encode,
     parse,
 )
@@ -127,10 +128,10 @@ COMMANDED: Final[dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
 def why(reply: str) -> str:
     command = parse(reply)
     assert isinstance(command, Unreadable)
-    return command.why
+    return complaint(command.text)
 
 
-NO_TARGET: Final = f"no target {'8' * 24}, expected one of {', '.join(list(CATALOGUE)[-9:])}"
+NO_TARGET: Final = f"no such target, expected one of {', '.join(list(CATALOGUE)[-9:])}"
 REFUSED: Final = {
     "no target": NO_TARGET,
     "cut short": f"unexplained_rate: {NO_TARGET}",
@@ -142,10 +143,13 @@ REFUSED: Final = {
     "off the menu": why('{"command":"coast","duration_s":1}'),
     "unknown fault": why('{"command":"report_fault","kind":"gremlins"}'),
     "twice": why('{"command":"coast","command":"coast"}'),
+    "number of many digits": why('{"command":"coast","duration_s":' + "1" * 160 + "}"),
     "long number": why('{"command":"coast","duration_s":' + "1" * 5000 + "}"),
+    "deep within the limit": why('{"a":' * 30 + "}"),
     "deep": why('{"a":' * 99_999 + "}"),
-    "strange key": why('{"command":"end_mission","' + "😀" * 200 + '":1}'),
-    "strange command": why('{"command":"' + "\U000130a7" * 200 + '"}'),
+    "strange key": why('{"command":"end_mission","' + "😀" * 100 + '":1}'),
+    "strange command": why('{"command":"' + "\U000130a7" * 100 + '"}'),
+    "strange and long": why('{"command":"' + "\U000130a7" * 200 + '"}'),
     "extra data": why('{"command":"end_mission"}{"command":"end_mission"}'),
 }
 

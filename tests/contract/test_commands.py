@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 
 from orbital_ops_env import commands
 from orbital_ops_env.commands import (
+    CUT,
     NAMES,
     TEXT_LIMIT,
     Telecommand,
     Unreadable,
+    complaint,
     encode,
     parse,
+    printable,
 )
 
 TARGETS: Final = ("sun", "VEGA", "TDRS-W", "a" * commands.NAME_LIMIT)
@@ -49,6 +52,7 @@ EVERY: Final = tuple(
     for kind, menu in MENUS.items()
     for values in product(*menu.values())
 )
+CONTROL: Final = "a control character in it"
 every_telecommand = st.sampled_from(EVERY)
 numeric = st.sampled_from(
     [
@@ -61,14 +65,15 @@ numeric = st.sampled_from(
 
 
 def is_unreadable(reply: str) -> bool:
-    """Unreadable, with a short printable text and a short printable reason."""
+    """Unreadable, with a short printable text and a short printable complaint."""
     command = parse(reply)
     if not isinstance(command, Unreadable):
         return False
-    for words in (command.text, command.why):
+    for words in (command.text, complaint(command.text)):
         assert len(words) <= TEXT_LIMIT
         assert words.isprintable()
-    assert command.why
+    assert complaint(command.text)
+    assert complaint(command.text) != CONTROL or not reply.isprintable()
     return True
 
 
@@ -193,6 +198,7 @@ UNREADABLE: Final = {
     "surrogate key": '{"command":"coast","duration_s":60,"\\ud800":1}',
     "deep lists": "{" + '"a":' + "[" * 100_000 + "]" * 100_000 + "}",
     "deep objects": '{"a":' * 100_000 + "1" + "}" * 100_000,
+    "deep within the limit": '{"command":"coast","duration_s":' + "[" * 80 + "]" * 80 + "}",
     "deep argument": '{"command":"coast","duration_s":' + "[" * 500 + "]" * 500 + "}",
     "long number": '{"command":"coast","duration_s":' + "1" * 100_000 + "}",
     "a megabyte of prose": "coast " * 170_000,
@@ -235,26 +241,56 @@ def test_an_unreadable_text_is_bounded_and_free_of_control_characters(text: str)
     assert Unreadable.model_validate_json(unreadable.model_dump_json()) == unreadable
 
 
-REASONS: Final = {
+COMPLAINTS: Final = {
     COAST.replace("60", "61"): "duration_s: expected one of 30, 60, 120, 300, 600, 1200",
     COAST.replace("60", "NaN"): "NaN is not a finite number",
     COAST.replace("}", ',"duration_s":60}'): "a key is given twice",
     "Coast for a minute.": "only one JSON object, nothing before or after it",
     COAST + "\n": "only one JSON object, nothing before or after it",
     f"```json\n{COAST}\n```": "no Markdown fence",
-    COAST + " " * 300 + "}": "not one JSON object: Extra data",
+    COAST + " " * 100 + "}": "not one JSON object: Extra data",
+    COAST + " " * 300 + "}": "longer than 200 characters",
+    COAST.replace(",", f",{' ' * 200}"): "longer than 200 characters",
+    COAST.replace(",", ",\f"): CONTROL,
+    "": "only one JSON object, nothing before or after it",
     '{"duration_s":60}': 'no "command" in it',
-    '{"command":"fly"}': 'no command "fly"',
+    '{"command":"fly"}': "no such command.",
     '{"command":"coast"}': "duration_s: Field required",
-    '{"command":"slep"}': 'no command "slep", did you mean slew?',
+    '{"command":"slep"}': "no such command, did you mean slew?",
+    COAST.replace("}", ',"unit":1}'): "unit: Extra inputs are not permitted",
+    COAST.replace("}", ',"unti":1}'): "unknown argument: Extra inputs are not permitted",
 }
 
 
-@pytest.mark.parametrize(("reply", "reason"), REASONS.items())
-def test_the_reason_says_what_was_expected(reply: str, reason: str) -> None:
+@pytest.mark.parametrize(("reply", "words"), COMPLAINTS.items())
+def test_the_complaint_says_what_was_expected(reply: str, words: str) -> None:
     command = parse(reply)
     assert isinstance(command, Unreadable)
-    assert command.why.startswith(reason)
+    assert complaint(command.text).startswith(words)
+
+
+@given(st.text(max_size=TEXT_LIMIT).map(printable))
+def test_a_printable_reply_within_the_limit_is_kept_whole(reply: str) -> None:
+    assert parse(reply) == Unreadable(text=reply)
+
+
+@given(st.text(min_size=TEXT_LIMIT + 1))
+def test_a_reply_that_is_too_long_is_cut_and_told_so(reply: str) -> None:
+    command = parse(reply)
+    assert isinstance(command, Unreadable)
+    assert len(command.text) == TEXT_LIMIT
+    assert command.text.endswith(CUT)
+    assert complaint(command.text) == f"longer than {TEXT_LIMIT} characters"
+
+
+def test_space_within_a_telecommand_counts_towards_its_length() -> None:
+    spare = TEXT_LIMIT - len(COAST)
+    assert parse(COAST.replace(",", f",{' ' * spare}")) == parse(COAST)
+    assert is_unreadable(COAST.replace(",", f",{' ' * (spare + 1)}"))
+
+
+def test_every_telecommand_is_short_enough_to_be_read_however_it_is_laid_out() -> None:
+    assert max(len(command.model_dump_json(indent=4)) for command in EVERY) <= TEXT_LIMIT
 
 
 @given(every_telecommand)

@@ -79,6 +79,13 @@ ANSWERED: Final = {
         INVALID,
         "at most 200",
     ),
+    "complaint of the sender's own": (
+        step(command="unreadable", text="", why="success"),
+        INVALID,
+        "Extra inputs",
+    ),
+    "metadata": (action(command=COAST, metadata={"note": "hello"}), INVALID, "at most 0 items"),
+    "metadata as a text": (action(command=COAST, metadata="hello"), INVALID, "valid dictionary"),
     "a megabyte of target": (
         step(command="slew", target="A" * 1_000_000, rate_deg_s=1),
         INVALID,

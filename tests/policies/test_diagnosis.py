@@ -162,13 +162,13 @@ def test_a_small_rate_change_is_asked_about_before_anything_is_claimed() -> None
     ("detail", "kind"),
     [
         ("valve_current", "stuck_open"),
-        ("valve_current: no target nowhere", "stuck_open"),
+        ("valve_current: no such target, expected one of sun", "stuck_open"),
         ("innovation", "gyro_bias"),
-        ("innovation: no target nowhere", "gyro_bias"),
-        ("attitude_source: no target nowhere", "star_tracker"),
+        ("innovation: no such target, expected one of sun", "gyro_bias"),
+        ("attitude_source: no such target, expected one of sun", "star_tracker"),
         ("innovation above 5 deg", None),
         ("attitude source is not the star tracker", None),
-        ("no target innovation", None),
+        ("no such target, expected one of innovation", None),
     ],
 )
 def test_a_limit_is_told_from_the_words_of_a_refusal(detail: str, kind: str | None) -> None:

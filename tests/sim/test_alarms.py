@@ -70,7 +70,7 @@ def test_what_ends_a_refusal_early_is_told_beside_it(at_rest: AtRest) -> None:
     plant.execute(COAST, Limits(edges_s=(ONSET_S,)))
     ended = plant.execute(Slew(target="nowhere", rate_deg_s=1.0))
     assert (ended.reason, ended.t) == ("refused", ONSET_S + 2.0)
-    assert ended.detail.startswith("valve_current: no target nowhere")
+    assert ended.detail.startswith("valve_current: no such target")
 
 
 def test_a_stuck_open_thruster_that_is_shut_off_costs_no_more_looks(

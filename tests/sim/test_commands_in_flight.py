@@ -68,8 +68,8 @@ def named(value: Any) -> str:
 
 
 REFUSED: list[tuple[AnyCommand, str]] = [
-    (Slew(target="moon", rate_deg_s=1.0), "no target moon in this mission"),
-    (Hold(target="moon", deadband_deg=1.0, duration_s=60.0), "no target moon"),
+    (Slew(target="moon", rate_deg_s=1.0), "no such target, expected one of sun, nadir, relay, star"),
+    (Hold(target="moon", deadband_deg=1.0, duration_s=60.0), "no such target"),
     (Hold(target="sun", deadband_deg=1.0, duration_s=60.0), "deg away, slew first"),
     (Image(target="nadir"), "image: subsystem not installed"),
     (Downlink(station="svalbard"), "downlink: subsystem not installed"),
@@ -80,7 +80,8 @@ REFUSED: list[tuple[AnyCommand, str]] = [
     (ReportFault(kind="gyro_bias", unit=1), "gyro_bias takes no unit"),
     (ReportFault(kind="leak", unit=12), "leak takes no unit"),
     (commands.parse("please coast"), "only one JSON object"),
-    (Unreadable(text=""), "not sent as a telecommand"),
+    (Unreadable(text=""), "only one JSON object"),
+    (Unreadable(text=commands.encode(Coast(duration_s=30.0))), "a control character in it"),
 ]
 
 

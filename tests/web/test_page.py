@@ -70,7 +70,7 @@ def test_the_box_takes_any_command_and_names_a_mistake(visitor) -> None:
 def test_a_refusal_is_explained_and_escaped(visitor) -> None:
     visitor.reset()
     visitor.type('{"command":"unreadable","text":"{\\"command\\":\\"coast\\",\\"<img src=x>\\":1}"}')
-    assert "refused" in visitor.html
+    assert "refused: duration_s: Field required." in visitor.html
     assert "<img" not in visitor.html
 
 
