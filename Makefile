@@ -5,7 +5,7 @@ BIN := .venv/bin
 TRAIN := .venv/train/bin
 GPU := .venv/gpu/bin
 
-.PHONY: setup setup-train setup-gpu demo test check notebook serve levels instruments bench evaluate docs gate gpu-spike on-policy lock
+.PHONY: setup setup-train setup-gpu demo test check notebook serve levels instruments reward-audit bench evaluate docs gate gpu-spike on-policy lock
 
 setup: .venv/.setup
 
@@ -41,6 +41,10 @@ levels: setup
 instruments: setup
 	$(BIN)/python -m orbital_ops_env.studies.instruments $(ARGS)
 
+# What the reward pays to policies that are after it; parts of it: make reward-audit ARGS='--parts zoo --levels 0 4'
+reward-audit: setup
+	$(BIN)/python -m orbital_ops_env.studies.reward_audit $(ARGS)
+
 # A policy on fresh missions: make evaluate POLICY=rules WIRE=1 ARGS='--families retarget-v0 --levels 0 4 9'
 evaluate: setup
 	$(BIN)/python -m orbital_ops_env.studies.evaluate $(POLICY) $(if $(WIRE),--wire) $(ARGS)
@@ -48,7 +52,7 @@ evaluate: setup
 bench: setup
 	$(BIN)/python -m orbital_ops_env.studies.bench $(ARGS)
 
-# Tables and example of the README, docs/missions.md, the table of docs/training.md.
+# Tables and example of the README, docs/missions.md, docs/reward_*.md, the table of docs/training.md.
 docs: setup
 	$(BIN)/python -m orbital_ops_env.studies.tables
 

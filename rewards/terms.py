@@ -55,7 +55,7 @@ def objective(standing: Standing) -> float:
 def process(standing: Standing) -> float:
     """Directives done and the progress of the next, as a share of all; 0 once a hard rule is broken.
 
-    Guard: A level reached, not a sum over turns: it can be had once, and at most .25 of it without success.
+    Guard: A level reached, not a sum over turns: it is had once, and is at most a quarter of the return.
     Exploits:
         Spin, so that the axis sweeps past the target: coming near is half of a directive, staying the other.
             Test: `test_passing_a_target_is_worth_half_a_directive_at_most`.

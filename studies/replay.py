@@ -20,7 +20,7 @@ MEANING: Final = {
     "primary": ("Success", "every directive done, no hard rule broken"),
     "process": ("Process", "directives done and progress of the next, as a share; 0 after a hard violation"),
     "efficiency": ("Efficiency", "gas and time saved; counts on success only"),
-    "safety": ("Safety", "soft rules kept; counts on success only"),
+    "safety": ("Safety", "soft rules kept, faults rightly reported; counts on success only"),
     "format": ("Format", "replies that were exactly one command; counts on success only"),
 }
 """Component to (name, what it says)."""

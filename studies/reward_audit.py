@@ -22,7 +22,7 @@ from rich.table import Table
 from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
 from orbital_ops_env.policies.noisy import Noisy
 from orbital_ops_env.server.flight import Flight, fly
-from orbital_ops_env.studies import figures, open_loop
+from orbital_ops_env.studies import figures, open_loop, reward_page, reward_plot
 from orbital_ops_env.studies.audit_figure import WORST, Audit, Figure, Group, Row, Spread
 from orbital_ops_env.studies.evaluate import positive
 from orbital_ops_env.studies.instruments import fly_all
@@ -51,10 +51,10 @@ class Job:
     seed: int
 
 
-def jobs(families: Sequence[str], levels: Sequence[int], missions: int) -> list[Job]:
-    """Every policy of the zoo on missions of every family and level."""
+def jobs(policies: Iterable[str], families: Sequence[str], levels: Sequence[int], missions: int) -> list[Job]:
+    """Every policy on missions of every family and level."""
     seeds = range(FIRST_SEED, FIRST_SEED + missions)
-    return [Job(*cell) for cell in itertools.product(ZOO, families, levels, seeds)]
+    return [Job(*cell) for cell in itertools.product(policies, families, levels, seeds)]
 
 
 def flown(job: Job) -> Row:
@@ -119,7 +119,7 @@ def run(pool: ProcessPoolExecutor, chosen: argparse.Namespace) -> Audit:
         searches = [open_loop.Search(*cell) for cell in itertools.product(chosen.families, open_loop.LEVELS)]
         audit.scripts = fly_all(pool, open_loop.found, searches, "scripts")
     if "zoo" in chosen.parts:
-        audit.rows = fly_all(pool, flown, jobs(chosen.families, chosen.levels, chosen.missions), "zoo")
+        audit.rows = fly_all(pool, flown, jobs(ZOO, chosen.families, chosen.levels, chosen.missions), "zoo")
     if "groups" in chosen.parts:
         audit.spreads = fly_all(pool, spread, groups(chosen.families, GROUP_LEVELS, chosen.groups), "groups")
     return audit
@@ -137,7 +137,9 @@ def main() -> None:
         f"missions: zoo from {FIRST_SEED}, groups from {GROUP_SEED}, scripts trained from "
         f"{open_loop.TRAINING_SEED} and told from {open_loop.FRESH_SEED}"
     )
-    console.print(f"written to {figures.write('reward_audit.json', 'make reward-audit', note, whole)}")
+    path = figures.write("reward_audit.json", "make reward-audit", note, whole)
+    reward_page.AUDIT.write_text(reward_page.audit_page(whole))
+    console.print(f"written to {path}, {reward_page.AUDIT} and {reward_plot.draw(whole)}")
 
 
 if __name__ == "__main__":

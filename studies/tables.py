@@ -17,7 +17,7 @@ from orbital_ops_env.commands import encode
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.server.episode import Episode
-from orbital_ops_env.studies import figures
+from orbital_ops_env.studies import figures, reward_page
 from orbital_ops_env.training import config
 from orbital_ops_env.training.slots import RUNGS
 
@@ -274,6 +274,8 @@ def readme() -> str:
     """The README with its tables made anew, and its example as it stands."""
     text = README.read_text()
     text = embed(text, "families", families())
+    text = embed(text, "reward", reward_page.reward_table())
+    text = embed(text, "audit", reward_page.audit_table(figures.read("reward_audit.json")))
     text = embed(text, "levels", levels(figures.read("levels.json")))
     text = embed(text, "instruments", instruments(figures.read("instruments.json")))
     text = embed(text, "gate", gate(figures.read("gate.json")))
@@ -290,6 +292,8 @@ def main() -> None:
     README.write_text(embed(readme(), "example", example()))
     TRAINING.write_text(training())
     MISSIONS.write_text(missions())
+    reward_page.CARD.write_text(reward_page.card_page())
+    reward_page.AUDIT.write_text(reward_page.audit_page(figures.read("reward_audit.json")))
 
 
 if __name__ == "__main__":

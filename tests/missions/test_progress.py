@@ -58,7 +58,7 @@ def test_nothing_counts_before_the_window_opens() -> None:
     first = POINTS[0].model_copy(update={"opens_s": 100.0})
     spec = SPEC.model_copy(update={"directives": (first, *POINTS[1:])})
     progress = spec.advance(spec.begin(), track(spec, first.target, 0, 99))
-    assert progress.dwelt == 0
+    assert (progress.done, progress.dwelt) == (0, 0)
     progress = spec.advance(progress, track(spec, first.target, 99, 101 + first.dwell_s))
     assert progress.done == 1
 
@@ -68,6 +68,8 @@ def test_a_window_that_closes_first_fails_the_mission() -> None:
     progress = SPEC.advance(SPEC.begin(), track(SPEC, "nadir", 0, first.closes_s))
     assert SPEC.outcome(progress, turns_used=1) == "failed"
     assert progress.t == first.closes_s
+    late = track(SPEC, first.target, first.closes_s, first.closes_s + 60)
+    assert SPEC.advance(progress, late) == progress
 
 
 def test_looking_at_the_sun_breaks_the_keep_out() -> None:
@@ -147,7 +149,7 @@ def test_a_broken_hard_rule_cannot_be_compensated(seeds: list[int]) -> None:
 @given(attitudes)
 @settings(max_examples=40, deadline=None)
 def test_a_soft_rule_once_broken_stays_broken(seeds: list[int]) -> None:
-    spec = SPEC.model_copy(update={"rules": (RateCap(rate_rad_s=0.01),)})
+    spec = SPEC.model_copy(update={"rules": (RateCap(rate_rad_s=0.005), RateCap(rate_rad_s=0.02))})
     progress = spec.begin()
     for n, seed in enumerate(seeds):
         further = spec.advance(progress, random_track(seed, start=20.0 * n))

@@ -1,4 +1,4 @@
-"""One mission of every family at levels 0 and 4, flown by every policy of the reward audit."""
+"""Missions of every family at levels 0 and 4, flown by every policy of the reward audit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,14 +8,19 @@ import pytest
 from orbital_ops_env.missions.catalog import FAMILIES
 from orbital_ops_env.studies.audit_figure import Audit, Row
 from orbital_ops_env.studies.reward_audit import flown, jobs
+from orbital_ops_env.studies.zoo import GRADED, ZOO
 
 LEVELS = (0, 4)
+GRADED_MISSIONS = 3
+"""Of each family and level for the abilities by degrees, whose order takes more than one."""
 
 
 @pytest.fixture(scope="session")
 def rows() -> list[Row]:
     """What became of every flight."""
-    return [flown(job) for job in jobs(list(FAMILIES), LEVELS, 1)]
+    todo = jobs(ZOO, list(FAMILIES), LEVELS, 1)
+    more = jobs(GRADED, list(FAMILIES), LEVELS, GRADED_MISSIONS)
+    return [flown(job) for job in dict.fromkeys((*todo, *more))]
 
 
 @pytest.fixture(scope="session")

@@ -46,10 +46,9 @@ def test_return_ranks_ability(figure: dict[str, Any]) -> None:
 
 
 def test_dodging_success_costs_more_than_half(of_policy: Callable[[str], list[Row]]) -> None:
-    pairs = zip(of_policy(DODGER), of_policy(REFERENCE), strict=True)
-    dodged = [(mine.return_, theirs.return_) for mine, theirs in pairs if not mine.success]
+    dodged = [row.return_ for row in of_policy(DODGER) if not row.success]
     assert len(dodged) >= len(FAMILIES)
-    assert all(mine < 0.5 * theirs for mine, theirs in dodged)
+    assert max(dodged) < 0.5 * min(row.return_ for row in of_policy(REFERENCE) if row.success)
 
 
 @pytest.mark.parametrize("policy", ["safe_mode", "check_spam", "wait_by_halves", "unreadable", "parrot"])

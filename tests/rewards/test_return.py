@@ -175,9 +175,16 @@ def test_labels_silence_and_staying_alive_earn_nothing_on_a_failure(standing: St
 def test_a_wrong_report_and_a_broken_soft_rule_cost_safety(standing: Standing) -> None:
     wrong = replace(standing, wrong_reports=standing.wrong_reports + 1)
     assert terms.safety(wrong) < terms.safety(standing) or terms.safety(standing) == 0
-    soft = {k for k, rule in enumerate(standing.spec.rules) if not rule.hard}
-    broken = replace(standing.progress, broken=standing.progress.broken | soft)
-    assert terms.safety(replace(standing, progress=broken)) <= terms.safety(standing)
+    soft, hard = (
+        frozenset(k for k, rule in enumerate(standing.spec.rules) if rule.hard is told)
+        for told in (False, True)
+    )
+    quiet = replace(standing, wrong_reports=0, unreported=0)
+    kept, broken, violated = (
+        terms.safety(replace(quiet, progress=replace(standing.progress, broken=rules)))
+        for rules in (frozenset[int](), soft, hard)
+    )
+    assert (kept, broken, violated) == (1.0, 0.0 if soft else 1.0, 1.0)
 
 
 @given(standings())

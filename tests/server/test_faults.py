@@ -90,6 +90,14 @@ def test_a_report_is_wrong_unless_that_fault_acts_on_that_unit_by_then(
     assert episode.step(ReportFault(kind=kind, unit=unit)).components["reward/safety"] == safety
 
 
+def test_a_report_sent_before_the_onset_is_wrong_though_it_ends_after() -> None:
+    episode = Episode(mission("retarget-v0", StuckClosed(33.0, 3)), episode_seed=5)
+    episode.step(Coast(duration_s=30))
+    told = episode.step(ReportFault(kind="stuck_closed", unit=3))
+    assert told.telemetry.time_s > 33
+    assert told.components["reward/safety"] == 0.5
+
+
 def test_a_fault_left_unreported_costs_safety() -> None:
     """From the command after its onset on, until it is named; naming it twice changes nothing."""
     episode = Episode(mission("retarget-v0", StuckClosed(ONSET_S, 3)), episode_seed=5)

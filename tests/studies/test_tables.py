@@ -6,7 +6,7 @@ import pytest
 
 from orbital_ops_env.client.render import PolicyView, parse
 from orbital_ops_env.missions.catalog import FAMILIES
-from orbital_ops_env.studies import figures, tables
+from orbital_ops_env.studies import figures, reward_page, tables
 from orbital_ops_env.studies.levels import Job, figure, rates, shortlist
 
 
@@ -20,6 +20,11 @@ def test_the_training_page_shows_the_values_of_the_code() -> None:
 
 def test_the_missions_page_shows_the_modules() -> None:
     assert tables.missions() == tables.MISSIONS.read_text()
+
+
+def test_the_reward_pages_show_the_docstrings_and_the_audit() -> None:
+    assert reward_page.card_page() == reward_page.CARD.read_text()
+    assert reward_page.audit_page(figures.read("reward_audit.json")) == reward_page.AUDIT.read_text()
 
 
 def turns(block: str) -> list[PolicyView]:

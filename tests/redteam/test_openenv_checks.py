@@ -1,0 +1,171 @@
+"""The checks that OpenEnv's validation policy names and cannot run yet, each under its name."""
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from orbital_ops_env.client.render import render, view
+from orbital_ops_env.commands import AnyCommand, Check, Detumble, Slew
+from orbital_ops_env.missions.catalog import FAMILIES, generate
+from orbital_ops_env.models import OrbitalOpsAction
+from orbital_ops_env.policies.reference import Reference
+from orbital_ops_env.rewards.rubric import Weights
+from orbital_ops_env.server.environment import OrbitalOpsEnvironment
+from orbital_ops_env.server.episode import Episode
+from orbital_ops_env.server.flight import fly
+from orbital_ops_env.studies.audit_figure import Row
+from orbital_ops_env.studies.zoo import BLIND, RED_TEAM, REFERENCE
+
+ROOT = Path(__file__).parents[2]
+MANIFEST = yaml.safe_load((ROOT / "openenv.yaml").read_text())["validation"]
+MAX = 1.0
+"""[-] greatest return."""
+SENT: tuple[AnyCommand, ...] = (
+    Detumble(rate_deg_s=0.1),
+    Slew(target="nadir", rate_deg_s=1.0),
+    Check(subsystem="thrusters"),
+)
+
+
+def returns(rows: list[Row], names: Any) -> list[float]:
+    return [row.return_ for row in rows if row.policy in names]
+
+
+# -- semantic ----------------------------------------------------------------------------------
+
+
+def test_the_manifest_declares_oracle_canaries_and_margins() -> None:
+    told = MANIFEST["capabilities"]
+    assert (ROOT / told["oracle"]["location"]).is_file()
+    assert (ROOT / told["canaries"]).is_file()
+    assert 0 < MANIFEST["reward"]["oracle_tolerance"] <= 0.1
+    assert MANIFEST["reward"]["floor_margin"] >= 0.5
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_oracle_max(family: str) -> None:
+    """All but what must be spent: nobody points without gas and time, so efficiency is counted as full."""
+    flown = fly(generate(family, 0, 50_000), Reference(), 50_000)
+    withheld = Weights().efficiency * (1 - flown.components["reward/efficiency"])
+    assert flown.return_ + withheld >= MAX - MANIFEST["reward"]["oracle_tolerance"]
+    assert flown.return_ >= MAX - MANIFEST["reward"]["oracle_tolerance"] - Weights().efficiency
+
+
+def test_floor_gap(rows: list[Row]) -> None:
+    floor = sum(returns(rows, ["idle"])) / len(returns(rows, ["idle"]))
+    assert MAX - floor >= MANIFEST["reward"]["floor_margin"]
+    assert floor < 0.05
+
+
+def test_canary_floor(rows: list[Row]) -> None:
+    """Canaries are blind and may not win where a mission names its targets."""
+    told = [row for row in rows if row.policy in BLIND and row.level >= 2]
+    assert max(row.return_ for row in told) <= MAX - MANIFEST["reward"]["floor_margin"]
+    assert sum(row.return_ for row in told) / len(told) < 0.05
+
+
+# -- statistical -------------------------------------------------------------------------------
+
+
+def test_adversarial_floor(figure: dict[str, Any]) -> None:
+    assert figure["max_redteam_failed_return"] <= 0.15
+    assert figure["max_blind_success"] == 0
+
+
+def test_gameability_gap(figure: dict[str, Any], rows: list[Row]) -> None:
+    """Between the honest best and the best exploit."""
+    assert figure["exploit_gap"] >= MANIFEST["reward"]["floor_margin"]
+    worst = min(row.return_ for row in rows if row.policy == REFERENCE)
+    assert worst > max(row.return_ for row in rows if row.policy in RED_TEAM and not row.success)
+
+
+def test_headroom(rows: list[Row]) -> None:
+    """The written procedure leaves room to learn, and has something to start from."""
+    rules, reference = (returns(rows, [name]) for name in ("rules", REFERENCE))
+    assert 0.2 < sum(rules) / len(rules) < sum(reference) / len(reference) - 0.1
+
+
+# -- runtime -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def told(frame: Callable[..., str]) -> Callable[..., list[str]]:
+    """The frames of an environment that flies `SENT` on a mission."""
+
+    def told(env: OrbitalOpsEnvironment, **mission: Any) -> list[str]:
+        return list(flying(env, frame, **mission))
+
+    return told
+
+
+def flying(env: OrbitalOpsEnvironment, frame: Callable[..., str], **mission: Any) -> Iterator[str]:
+    yield frame(env.reset(**mission))
+    for command in SENT:
+        yield frame(env.step(OrbitalOpsAction(command=command)))
+
+
+MISSION: dict[str, Any] = {"family": "detumble-v0", "level": 1, "seed": 3}
+
+
+def test_seed_control(told: Callable[..., list[str]]) -> None:
+    env = OrbitalOpsEnvironment()
+    first, again = told(env, **MISSION), told(env, **MISSION)
+    assert first == again
+    for other in ({"seed": 4}, {"episode_seed": 4}, {"level": 2}):
+        assert told(env, **MISSION | other)[0] != first[0]
+
+
+def test_episode_determinism(told: Callable[..., list[str]]) -> None:
+    assert told(OrbitalOpsEnvironment(), **MISSION) == told(OrbitalOpsEnvironment(), **MISSION)
+
+
+def test_episode_isolation(told: Callable[..., list[str]], frame: Callable[..., str]) -> None:
+    """Neither an episode before, cut short, nor one beside changes anything."""
+    alone = told(OrbitalOpsEnvironment(), **MISSION)
+    env, beside = OrbitalOpsEnvironment(), OrbitalOpsEnvironment()
+    env.reset(family="recovery-v0", level=9, seed=1)
+    env.step(OrbitalOpsAction(command=SENT[1]))
+    other = flying(beside, frame, family="hold-v0", level=4, seed=2)
+    together = zip(flying(env, frame, **MISSION), other, strict=True)
+    assert [mine for mine, _ in together] == alone
+
+
+def test_reward_attribution(rows: list[Row]) -> None:
+    """Every step's reward is told, and they sum to the return."""
+    for row in rows:
+        assert math.fsum(reward for _, reward in row.steps) == pytest.approx(row.return_, abs=1e-9)
+        assert all(-1 <= reward <= 1 for _, reward in row.steps)
+        if row.success:
+            assert row.steps[-1][1] >= 0.4
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_solution_leakage(family: str, unspoken: tuple[str, ...]) -> None:
+    """What a policy reads tells of no score, seed or fault, and begins the same if nothing breaks."""
+    spec = next(s for s in (generate(family, 5, seed) for seed in range(987_600, 987_700)) if s.faults)
+    healthy = spec.model_copy(update={"faults": ()})
+    text, calm = (render(Episode(mission, 7).observation) for mission in (spec, healthy))
+    assert text == calm
+    episode = Episode(spec, 7)
+    seen = view(episode.observation)
+    for command in SENT:
+        observation = episode.step(command)
+        text += render(observation, seen)
+        seen = view(observation, seen)
+        if observation.done:
+            break
+    told = (
+        "reward",
+        "score",
+        "success",
+        "component",
+        "primary",
+        str(spec.seed),
+        spec.content_hash,
+        *unspoken,
+    )
+    assert [word for word in told if word in text.lower()] == []
