@@ -41,7 +41,7 @@ levels: setup
 instruments: setup
 	$(BIN)/python -m orbital_ops_env.studies.instruments $(ARGS)
 
-# What the reward pays to policies that are after it; parts of it: make reward-audit ARGS='--parts zoo --levels 0 4'
+# What the reward pays to policies that are after it; parts of it: make reward-audit ARGS='--without scripts --levels 0 4'
 reward-audit: setup
 	$(BIN)/python -m orbital_ops_env.studies.reward_audit $(ARGS)
 

@@ -24,7 +24,7 @@ SCRIPTS: Final = "searched"
 
 @dataclass(frozen=True)
 class Row:
-    """What became of it."""
+    """What became of an episode."""
 
     policy: str
     family: str
@@ -205,8 +205,7 @@ class Audit:
             families[name] |= groups_figure([s for s in self.spreads if s.group.family == name])
             families[name]["scripts"] = scripts_figure([s for s in self.scripts if s.search.family == name])
         head = {key: worst(cell[key] for cell in families.values()) for key, worst in WORST.items()}
-        pooled = ability(self.rows)
-        return head | {"spearman_graded": pooled, "families": families}
+        return head | {"spearman_graded": ability(self.rows), "families": families}
 
 
 def searched(found: open_loop.Found) -> list[Row]:

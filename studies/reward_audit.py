@@ -4,13 +4,14 @@
     groups    groups of eight noisy flights of one episode: do their returns differ?
     scripts   the best open-loop scripts that a search finds (`studies/open_loop.py`)
 
-The figure's head holds the worst family of each number (`studies/audit_figure.py`). A run of some parts or
-levels prints its tables and writes nothing.
+The figure's head holds the worst family of each number (`studies/audit_figure.py`). A run with any option
+prints its tables and writes nothing.
 """
 
 import argparse
 import itertools
 import multiprocessing
+import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from orbital_ops_env.studies import figures, open_loop, reward_page, reward_plot
 from orbital_ops_env.studies.audit_figure import WORST, Audit, Figure, Group, Row, Spread
 from orbital_ops_env.studies.evaluate import positive
 from orbital_ops_env.studies.instruments import fly_all
+from orbital_ops_env.studies.success import GROUP, GROUP_LEVELS
 from orbital_ops_env.studies.zoo import ZOO
 
 FIRST_SEED: Final = 50_000
@@ -33,12 +35,9 @@ FIRST_SEED: Final = 50_000
 GROUP_SEED: Final = 52_000
 """and of the groups from here on."""
 NOISES: Final = (0.1, 0.3, 0.5)
-"""[-] shares of random commands in the groups of"""
-GROUP: Final = 8
-"""flights, at"""
-GROUP_LEVELS: Final = (1, 4, 7)
-"""these levels."""
-PARTS: Final = ("zoo", "groups", "scripts")
+"""[-] shares of random commands in the groups."""
+OPTIONAL: Final = ("groups", "scripts")
+"""Parts that can be left out."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="reward_audit", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
+    parser.add_argument("--without", nargs="+", default=[], choices=OPTIONAL, help="parts to leave out")
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--levels", nargs="+", type=int, default=list(LEVELS), choices=LEVELS)
     parser.add_argument("--missions", type=positive, default=5, help="of each family and level; %(default)s")
@@ -113,25 +112,22 @@ def options() -> argparse.Namespace:
 
 
 def run(pool: ProcessPoolExecutor, chosen: argparse.Namespace) -> Audit:
-    """Fly the parts that were asked for."""
-    audit = Audit()
-    if "scripts" in chosen.parts:
-        searches = [open_loop.Search(*cell) for cell in itertools.product(chosen.families, open_loop.LEVELS)]
-        audit.scripts = fly_all(pool, open_loop.found, searches, "scripts")
-    if "zoo" in chosen.parts:
-        audit.rows = fly_all(pool, flown, jobs(ZOO, chosen.families, chosen.levels, chosen.missions), "zoo")
-    if "groups" in chosen.parts:
-        audit.spreads = fly_all(pool, spread, groups(chosen.families, GROUP_LEVELS, chosen.groups), "groups")
-    return audit
+    """Fly what was asked for."""
+    families, levels = list(dict.fromkeys(chosen.families)), list(dict.fromkeys(chosen.levels))
+    searches = [open_loop.Search(*cell) for cell in itertools.product(families, open_loop.LEVELS)]
+    scripts = [] if "scripts" in chosen.without else fly_all(pool, open_loop.found, searches, "scripts")
+    rows = fly_all(pool, flown, jobs(ZOO, families, levels, chosen.missions), "zoo")
+    todo = [] if "groups" in chosen.without else groups(families, GROUP_LEVELS, chosen.groups)
+    return Audit(rows, fly_all(pool, spread, todo, "groups"), scripts)
 
 
 def main() -> None:
-    """Run the audit on all cores; print the tables, and write figure, page and plot if it is whole."""
+    """Run the audit on all cores; print the tables, and write figure, page and plot unless it has options."""
     chosen, console = options(), Console()
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
         whole = run(pool, chosen).figure()
     console.print(*tables(whole))
-    if list(chosen.parts) != list(PARTS) or chosen.levels != list(LEVELS):
+    if sys.argv[1:]:
         return
     note = (
         f"missions: zoo from {FIRST_SEED}, groups from {GROUP_SEED}, scripts trained from "
