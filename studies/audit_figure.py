@@ -127,7 +127,7 @@ def family_figure(rows: Sequence[Row]) -> Figure:
         "best_paid": _first(paid),
         "dodger_failed_return": dodged,
         "max_blind_success": _most(guessed),
-        "best_guesser": _first(guessed),
+        "best_guesser": _first(guessed) if _most(guessed) > 0 else None,
         "reference_return": reference,
         "exploit_gap": reference - max(_most(paid), dodged),
         "success_outranks_failure": outranking(rows),

@@ -27,7 +27,7 @@ POPULATION: Final = 24
 """Scripts of a generation, each flown on"""
 LOOK: Final = 8
 """missions, the same for all; of"""
-GENERATIONS: Final = 6
+GENERATIONS: Final = 5
 """generations. The best"""
 ELITE: Final = 6
 """of each are learned from and stay, and in the end the first"""
@@ -35,8 +35,8 @@ FINALISTS: Final = 3
 """fly all training missions."""
 STEP: Final = 0.7
 """[-] how far the distribution moves towards the best."""
-LEVELS: Final = (0, 2)
-"""The first, and the first at which no blind policy may succeed: fewest directives, widest windows."""
+LEVELS: Final = (0, 2, 4)
+"""The first; the first at which no blind policy may succeed; and a middle one."""
 Menu = tuple[Any, ...]
 Key = tuple[str, str]
 """A command and its argument; the argument of the choice between commands is empty."""

@@ -17,18 +17,15 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
-from rich.console import Console
-from rich.table import Table
-
 from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
 from orbital_ops_env.policies.noisy import Noisy
 from orbital_ops_env.server.flight import Flight, fly
 from orbital_ops_env.studies import figures, open_loop, reward_page, reward_plot
-from orbital_ops_env.studies.audit_figure import WORST, Audit, Figure, Group, Row, Spread
+from orbital_ops_env.studies.audit_figure import Audit, Group, Row, Spread
 from orbital_ops_env.studies.evaluate import positive
 from orbital_ops_env.studies.instruments import fly_all
 from orbital_ops_env.studies.success import GROUP, GROUP_LEVELS
-from orbital_ops_env.studies.zoo import ZOO
+from orbital_ops_env.studies.zoo import BLIND, ZOO, noise_seed
 
 FIRST_SEED: Final = 50_000
 """Missions of the zoo from here on, which no other study flies,"""
@@ -77,23 +74,9 @@ def groups(families: Sequence[str], levels: Sequence[int], wanted: int) -> list[
 def spread(group: Group) -> Spread:
     """Fly a group."""
     spec = generate(group.family, group.level, group.seed)
-    flights = [fly(spec, Noisy(group.noise, member), group.seed) for member in range(GROUP)]
+    seeds = (noise_seed(spec, member) for member in range(GROUP))
+    flights = [fly(spec, Noisy(group.noise, seed), group.seed) for seed in seeds]
     return Spread(group, tuple(f.succeeded for f in flights), tuple(f.return_ for f in flights))
-
-
-def tables(whole: Figure) -> Iterable[Table]:
-    """The figure as tables: families, and policies over all of them."""
-    families = Table("", *whole["families"], title="Reward audit")
-    for key in WORST:
-        families.add_row(key, *(f"{cell[key]:.3f}" for cell in whole["families"].values()))
-    for key in ("best_paid", "best_guesser"):
-        families.add_row(key, *(cell[key] for cell in whole["families"].values()))
-    yield families
-    policies = Table("policy", *whole["families"], title="Success, return over failed episodes")
-    for name in {n: None for cell in whole["families"].values() for n in cell["policies"]}:
-        cells = [cell["policies"][name] for cell in whole["families"].values()]
-        policies.add_row(name, *(f"{c['success']:.2f}  {c.get('failed_return', 0):.3f}" for c in cells))
-    yield policies
 
 
 def options() -> argparse.Namespace:
@@ -105,6 +88,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--levels", nargs="+", type=int, default=list(LEVELS), choices=LEVELS)
     parser.add_argument("--missions", type=positive, default=5, help="of each family and level; %(default)s")
+    parser.add_argument("--blind", type=positive, default=8, help="the same of blind policies; %(default)s")
     parser.add_argument(
         "--groups", type=positive, default=4, help="of each family, level and noise; %(default)s"
     )
@@ -116,17 +100,19 @@ def run(pool: ProcessPoolExecutor, chosen: argparse.Namespace) -> Audit:
     families, levels = list(dict.fromkeys(chosen.families)), list(dict.fromkeys(chosen.levels))
     searches = [open_loop.Search(*cell) for cell in itertools.product(families, open_loop.LEVELS)]
     scripts = [] if "scripts" in chosen.without else fly_all(pool, open_loop.found, searches, "scripts")
-    rows = fly_all(pool, flown, jobs(ZOO, families, levels, chosen.missions), "zoo")
+    seeing = [name for name in ZOO if name not in BLIND]
+    zoo = jobs(BLIND, families, levels, chosen.blind) + jobs(seeing, families, levels, chosen.missions)
+    rows = fly_all(pool, flown, zoo, "zoo")
     todo = [] if "groups" in chosen.without else groups(families, GROUP_LEVELS, chosen.groups)
     return Audit(rows, fly_all(pool, spread, todo, "groups"), scripts)
 
 
 def main() -> None:
     """Run the audit on all cores; print the tables, and write figure, page and plot unless it has options."""
-    chosen, console = options(), Console()
+    chosen = options()
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
         whole = run(pool, chosen).figure()
-    console.print(*tables(whole))
+    print(reward_page.audit_page(whole))
     if sys.argv[1:]:
         return
     note = (
@@ -135,7 +121,7 @@ def main() -> None:
     )
     path = figures.write("reward_audit.json", "make reward-audit", note, whole)
     reward_page.AUDIT.write_text(reward_page.audit_page(whole))
-    console.print(f"written to {path}, {reward_page.AUDIT} and {reward_plot.draw(whole)}")
+    print(f"written to {path}, {reward_page.AUDIT} and {reward_plot.draw(whole)}")
 
 
 if __name__ == "__main__":

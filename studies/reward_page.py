@@ -12,7 +12,7 @@ from orbital_ops_env.rewards.rubric import Weights
 from orbital_ops_env.rewards.terms import Standing
 from orbital_ops_env.studies import figures
 from orbital_ops_env.studies.audit_figure import SCRIPTS
-from orbital_ops_env.studies.zoo import BLIND, GRADED
+from orbital_ops_env.studies.zoo import BLIND, GRADED, REFERENCE
 
 CARD: Final = figures.ROOT / "docs" / "reward_card.md"
 AUDIT: Final = figures.ROOT / "docs" / "reward_audit.md"
@@ -31,8 +31,8 @@ CARD_HEAD: Final = """\
 # Reward card
 
 Made by `make docs` from the docstrings of `rewards/terms.py`.
-`tests/redteam/test_guards.py` removes the defences one after another; a test that is named there then fails.
-What policies really earn that try all this is in [reward_audit.md](reward_audit.md).
+`tests/redteam/test_guards.py` removes the guards that its table lists, one after another; each time the test
+beside it fails. What policies really earn that try all this is in [reward_audit.md](reward_audit.md).
 
     return = .40 s + .25 P + s (.15 E + .10 S + .10 F)        all terms in [0, 1]
 """
@@ -44,14 +44,14 @@ Made by `make docs` from `plots/data/reward_audit.json`, which `make reward-audi
 RED_TEAM_TEXT: Final = """\
 An exploit is return without success. The red team (`policies/redteam/`) is after it: each command for
 ever, dither, spam, parrots, injection, waste, probing of names, the script of another mission, scripts
-that a search finds, and a dodger that flies to the last target and keeps from succeeding. It is told by
-its mean return over failed episodes. All but the dodger are blind: they see neither brief nor telemetry.
-The worst is that of all families, but for Spearman's correlation, which there is of all families
-together."""
+that a search finds, and a dodger that flies to the last target and then gives up; now and then it
+succeeds before it can. They are told by their mean return over failed episodes. All but the dodger are
+blind: they see neither brief nor telemetry. The worst is that of all families; the rank correlation is
+over all families together."""
 POLICIES_TEXT: Final = """\
 Success at levels 0 and 1, success at 2 to 9, mean return, and mean return over failed episodes; each the
 mean of the families. `noise_30` is `reference` with 30 % random commands, `noise_0` is `reference`
-itself; `reader` is a script written from the brief, which reads no telemetry."""
+itself; `reader` is a script written from the brief, which reads no telemetry and has no bar."""
 SCRIPTS_TEXT: Final = """\
 The best script of a cross-entropy search on 32 missions of a family and level, flown on 64 others."""
 GROUPS_TEXT: Final = """\
@@ -62,16 +62,16 @@ Mean reward of an episode of `reference` by command, and the share of the return
 step."""
 AUDIT_ROWS: Final = (
     ("`reference`: mean return", "reference_return", "at least 0.75"),
-    ("red team: most paid for failure", "max_redteam_failed_return", "at most 0.15"),
-    ("dodger: paid for failure", "dodger_failed_return", "below 0.25"),
-    ("exploit gap: `reference` less the most paid", "exploit_gap", ""),
-    ("blind policies: most success, levels 2 to 9", "max_blind_success", "at most 0.05"),
-    ("P(return of a success > return of a failure)", "success_outranks_failure", "1"),
-    ("Spearman of return and success, by degrees of ability", "spearman_graded", "at least 0.95, over all"),
-    ("pairs of policies ranked by return as by success, red team too", "concordance_zoo", ""),
-    ("groups of eight with mixed success, noise at its best", "live_groups", ""),
+    ("blind policies: most paid for failure", "max_redteam_failed_return", "at most 0.15"),
+    ("dodger: paid for failure", "dodger_failed_return", "below 0.25, by the formula"),
+    ("exploit gap: `reference` less the most paid of both", "exploit_gap", ""),
+    ("blind policies: most success at levels 2 to 9", "max_blind_success", "at most 0.05"),
+    ("P(return of a success > return of a failure)", "success_outranks_failure", "1, by the formula"),
+    ("pairs of policies that return ranks as success does", "concordance_zoo", ""),
+    ("groups of eight with mixed success, at the best of three noises", "live_groups", ""),
 )
-"""Title, key and bar of each row."""
+"""Title, key and bar of each row, told of the worst family and of each."""
+ABILITY: Final = "Spearman of return and success, by degrees of ability"
 
 
 # -- the card ----------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def card(score: Callable[[Standing], float]) -> Card:
     )
     if not form:
         raise ValueError(f"{score.__name__}: expected what it measures, 'Guard: ...' and 'Exploits:'")
-    exploits = tuple(_exploit(" ".join(item.split())) for item in _items(form["exploits"]))
+    exploits = tuple(_exploit(score.__name__, " ".join(item.split())) for item in _items(form["exploits"]))
     if len(exploits) < LEAST_EXPLOITS:
         raise ValueError(f"{score.__name__}: {len(exploits)} exploits, expected at least {LEAST_EXPLOITS}")
     return Card(_line(form["measures"]), _line(form["guard"]), exploits)
@@ -119,10 +119,10 @@ def _items(block: str) -> list[str]:
     return re.split(r"\n(?=\S)", textwrap.dedent(block))
 
 
-def _exploit(text: str) -> Exploit:
+def _exploit(name: str, text: str) -> Exploit:
     form = re.fullmatch(r"(?P<way>[^:]+): (?P<defence>.+)\. Test: `(?P<test>\w+)`\.", text)
     if not form:
-        raise ValueError(f"{text!r}: expected 'What one would try: why not. Test: `name`.'")
+        raise ValueError(f"{name}: {text!r}, expected 'What one would try: why not. Test: `name`.'")
     return Exploit(form["way"], form["defence"], form["test"])
 
 
@@ -165,26 +165,41 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 def audit_table(data: Mapping[str, Any]) -> str:
     """The head of `reward_audit.json`: the worst family, every family, and the bar."""
-    families = data["families"]
-    lines = _head("", "worst", *(f"`{family}`" for family in families), "bar")
+    families = data["families"].values()
+    lines = _head("", "worst", *(f"`{family}`" for family in data["families"]), "bar")
     for title, key, bar in AUDIT_ROWS:
-        cells = [f"{data[key]:.3f}", *(f"{cell[key]:.3f}" for cell in families.values()), bar]
-        lines.append(_row(title, *cells))
-    for title, key in (("best paid for failure", "best_paid"), ("best guesser", "best_guesser")):
-        lines.append(_row(title, "", *(_who(cell, key) for cell in families.values()), ""))
+        lines.append(_row(title, *(f"{cell[key]:.3f}" for cell in (data, *families)), bar))
+    key = "spearman_graded"
+    ranked = (f"{cell[key]:.3f}" for cell in families)
+    lines.append(_row(ABILITY, f"all: {data[key]:.3f}", *ranked, "at least 0.95 over all"))
+    paid = (f"`{cell['best_paid']}`" for cell in families)
+    lines.append(_row("who of the blind is paid most", "", *paid, ""))
     return "\n".join(lines)
 
 
-def _who(cell: Mapping[str, Any], key: str) -> str:
-    return "none" if key == "best_guesser" and cell["max_blind_success"] == 0 else f"`{cell[key]}`"
+def _counts(data: Mapping[str, Any]) -> str:
+    """How many flights stand behind the numbers."""
+    cell = next(iter(data["families"].values()))
+    blind, others = (cell["policies"][name]["episodes"] for name in ("idle", REFERENCE))
+    scripts = {told["episodes"] for told in cell["scripts"].values()}
+    told = (
+        f"A blind policy flies {blind} missions of every family, as many of each level, the others {others}. "
+        "No success in n missions leaves a rate of up to 3/n at 95 % confidence."
+    )
+    if scripts:
+        levels = ", ".join(cell["scripts"])
+        told += (
+            f" A script that was searched for flies {max(scripts)} other missions at each of levels {levels}."
+        )
+    return told
 
 
 def audit_page(data: Mapping[str, Any]) -> str:
     """`docs/reward_audit.md`."""
-    picture = "![Mean return by success: failures below 0.25, successes above](../plots/reward_audit.png)"
+    picture = "![Mean return by share of successes, by policy and family](../plots/reward_audit.png)"
     parts = (
         AUDIT_HEAD.rstrip(),
-        _wrapped(RED_TEAM_TEXT),
+        _wrapped(f"{RED_TEAM_TEXT} {_counts(data)}"),
         audit_table(data),
         picture,
         _section("Every policy", POLICIES_TEXT, _policies(data)),

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from orbital_ops_env.studies import figures
 from orbital_ops_env.studies.audit_figure import SCRIPTS
-from orbital_ops_env.studies.zoo import GRADED, RED_TEAM
+from orbital_ops_env.studies.zoo import BLIND, DODGER, GRADED
 
 PICTURE: Final = figures.ROOT / "plots" / "reward_audit.png"
 SIZE: Final = (9.0, 5.0)
@@ -41,7 +41,8 @@ def draw(data: Mapping[str, Any], path: Path = PICTURE) -> Path:
         ),
         (["rules"], "s", "tab:orange", "rules"),
         (["reader"], "^", "tab:green", "script from the brief"),
-        ([*RED_TEAM, SCRIPTS], "x", "tab:red", "red team"),
+        ([*BLIND, SCRIPTS], "x", "tab:red", "blind policies"),
+        ([DODGER], "+", "tab:purple", "dodger"),
     ):
         points = [
             (cell["policies"][name]["success"], cell["policies"][name]["return"])

@@ -33,7 +33,13 @@ def _cycle(name: str) -> Member:
 
 
 def _noisy(percent: int) -> Member:
-    return lambda spec: Noisy(percent / 100)
+    """Other noise for every mission and degree, so that luck is shared by none."""
+    return lambda spec: Noisy(percent / 100, noise_seed(spec, percent))
+
+
+def noise_seed(spec: MissionSpec, number: int) -> int:
+    """A seed of noise that no other mission or number has."""
+    return int.from_bytes(f"{spec.content_hash} {number}".encode())
 
 
 BLIND: Final[Mapping[str, Member]] = {**{name: _cycle(name) for name in CYCLES}, "borrowed": borrowed}
