@@ -11,7 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,14 +36,29 @@ the end of the second before may still owe 2e-6."""
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class _Directive(_Frozen):
-    opens_s: float = Field(ge=0)
+Second = Annotated[float, Field(ge=0, multiple_of=1)]
+"""[s] a whole second, as histories are judged."""
+
+
+class _Window(_Frozen):
+    opens_s: Second
     """[s] mission time from which it counts."""
-    closes_s: float
-    """[s] mission time by which it must be done."""
+    closes_s: Second
+    """[s] mission time until which; a directive must be done by then."""
+
+    @model_validator(mode="after")
+    def _opens_before_it_closes(self) -> Self:
+        if self.opens_s >= self.closes_s:
+            raise ValueError(
+                f"a window of {self.opens_s:g} to {self.closes_s:g} s: expected to open before it closes"
+            )
+        return self
+
+
+class _Directive(_Window):
     dwell_s: float = Field(gt=0)
     """[s] how long the condition must hold without a break."""
 
@@ -55,7 +70,7 @@ class _Directive(_Frozen):
             best: Least error since, same unit.
             dwelt: [s] longest time that the condition held.
         """
-        nearer = 1 - min(best / first, 1.0) if first > 0 else 1.0
+        nearer = 1 - min(best / first, 1.0) if first > 0 else 0.0
         return 0.5 * nearer + 0.5 * min(dwelt / self.dwell_s, 1.0)
 
 
@@ -104,7 +119,7 @@ class SunKeepOut(_Frozen):
 
     kind: Literal["sun_keep_out"] = "sun_keep_out"
     hard: Literal[True] = True
-    angle_rad: float
+    angle_rad: float = Field(ge=0)
 
     def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
         """(n,) rows at which the rule is broken."""
@@ -116,7 +131,7 @@ class Reserve(_Frozen):
 
     kind: Literal["reserve"] = "reserve"
     hard: Literal[True] = True
-    propellant_kg: float
+    propellant_kg: float = Field(ge=0)
 
     def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
         """(n,) rows at which the rule is broken."""
@@ -128,8 +143,8 @@ class RateCap(_Frozen):
 
     kind: Literal["rate_cap"] = "rate_cap"
     hard: Literal[False] = False
-    rate_rad_s: float
-    from_s: float = 0.0
+    rate_rad_s: float = Field(gt=0)
+    from_s: Second = 0.0
     """[s] mission time from which it counts."""
 
     def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
@@ -138,15 +153,11 @@ class RateCap(_Frozen):
         return fast & (track.t >= self.from_s)
 
 
-class QuietWindow(_Frozen):
+class QuietWindow(_Window):
     """Hard: no thruster fires in a window, commanded or not."""
 
     kind: Literal["quiet"] = "quiet"
     hard: Literal[True] = True
-    opens_s: float
-    """[s] mission time from which nothing may fire."""
-    closes_s: float
-    """[s] mission time until which."""
 
     def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
         """(n,) rows at which the rule is broken."""
@@ -188,7 +199,7 @@ class MissionSpec(_Frozen):
     targets: tuple[tuple[str, Target], ...]
     directives: tuple[Directive, ...] = Field(min_length=1)
     rules: tuple[FlightRule, ...]
-    clock_s: float = Field(gt=0)
+    clock_s: Annotated[Second, Field(gt=0)]
     """[s] the mission ends then."""
     turns: int = Field(ge=1)
     """The mission ends after so many commands."""

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from orbital_ops_env.missions.catalog import generate
-from orbital_ops_env.missions.mission import MissionSpec, Point, Progress, RateCap
+from orbital_ops_env.missions.mission import MissionSpec, Point, Progress, RateCap, Reserve
 from orbital_ops_env.sim.frames import dcm_from_mrp, mrp_from_dcm, mrp_from_ep
 from orbital_ops_env.sim.state import Track, target_frame
 
@@ -193,6 +194,70 @@ def test_progress_of_a_directive_is_monotone(first: float, best: float, dwelt: f
     assert directive.progress(first, best / 2, dwelt) >= value
     assert directive.progress(first, best, dwelt + 1) >= value
     assert not math.isnan(value)
+
+
+@pytest.mark.parametrize(
+    ("first", "best", "share", "expected"),
+    [
+        (10.0, 5.0, 0.5, 0.5),
+        (10.0, 2.5, 0.0, 0.375),
+        (10.0, 10.0, 1.0, 0.5),
+        (10.0, 0.0, 1.0, 1.0),
+        (0.0, 0.0, 0.0, 0.0),
+    ],
+)
+def test_half_is_for_coming_nearer_and_half_for_staying(
+    first: float, best: float, share: float, expected: float
+) -> None:
+    """A craft that is there already has come no nearer."""
+    directive = POINTS[0]
+    assert directive.progress(first, best, share * directive.dwell_s) == expected
+
+
+def test_a_rate_cap_counts_from_its_time_on() -> None:
+    spec = SPEC.model_copy(update={"rules": (RateCap(rate_rad_s=0.01, from_s=5.0),)})
+    for until, broken in ((4, frozenset[int]()), (6, {0})):
+        fast = track(spec, "nadir", 0, until)
+        fast = replace(fast, omega_BN_B=fast.omega_BN_B + 0.02)
+        assert spec.advance(spec.begin(), fast).broken == broken
+
+
+def test_the_clock_ends_a_directive_whose_window_is_longer() -> None:
+    first = POINTS[0].model_copy(update={"closes_s": 1e4})
+    spec = SPEC.model_copy(update={"directives": (first, *POINTS[1:]), "clock_s": first.dwell_s + 5.0})
+    late = track(spec, "nadir", 0, 10)
+    at_it = track(spec, first.target, 10, 10 + first.dwell_s)
+    progress = spec.advance(spec.advance(spec.begin(), late), at_it)
+    assert (progress.t, progress.done) == (spec.clock_s, 0)
+    assert spec.advance(progress, track(spec, first.target, progress.t, progress.t + 60)) == progress
+    assert spec.outcome(progress, turns_used=1) == "timed_out"
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("clock_s", 120.5),
+        ("clock_s", 0.0),
+        ("clock_s", math.inf),
+        ("directives", [POINTS[0].model_dump() | {"opens_s": 50.0, "closes_s": 50.0}]),
+        ("directives", [POINTS[0].model_dump() | {"closes_s": math.nan}]),
+        ("directives", [POINTS[0].model_dump() | {"tolerance_rad": math.inf}]),
+        ("rules", [{"kind": "quiet", "opens_s": 60.0, "closes_s": 30.0}]),
+        ("rules", [{"kind": "reserve", "propellant_kg": -1.0}]),
+        ("rules", [{"kind": "reserve", "propellant_kg": math.nan}]),
+        ("rules", [{"kind": "reserve", "propellant_kg": 1.0}]),
+        ("rules", [{"kind": "rate_cap", "rate_rad_s": 0.0}]),
+    ],
+)
+def test_a_mission_that_makes_no_sense_is_refused(field: str, wrong: object) -> None:
+    with pytest.raises(ValidationError):
+        MissionSpec.model_validate(SPEC.model_dump() | {field: wrong})
+
+
+def test_the_greatest_reserve_counts() -> None:
+    rules = tuple(Reserve(propellant_kg=kg) for kg in (2e-4, 5e-4, 1e-4))
+    assert SPEC.model_copy(update={"rules": rules}).reserve_kg == 5e-4
+    assert SPEC.model_copy(update={"rules": ()}).reserve_kg == 0
 
 
 def test_a_sequencer_that_learns_that_the_mission_goes_on_goes_on() -> None:

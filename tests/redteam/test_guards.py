@@ -18,6 +18,7 @@ from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.rewards import terms
 from orbital_ops_env.rewards.rubric import MissionRubric, Weights
 from orbital_ops_env.server.episode import Episode
+from orbital_ops_env.studies.reward_page import TERMS, card
 
 ROOT = Path(__file__).parents[2]
 RETURN, PROGRESS = "tests/rewards/test_return.py", "tests/missions/test_progress.py"
@@ -139,7 +140,31 @@ GUARDS = [
         "broken = frozenset(breaks[n])",
         f"{PROGRESS}::test_a_soft_rule_once_broken_stays_broken",
     ),
+    Guard(
+        mission.Point.progress,
+        "0.5 * min",
+        "0.4 * min",
+        f"{PROGRESS}::test_half_is_for_coming_nearer_and_half_for_staying",
+    ),
+    Guard(
+        MissionSpec._pursue,
+        "min(directive.closes_s, self.clock_s)",
+        "directive.closes_s",
+        f"{PROGRESS}::test_the_clock_ends_a_directive_whose_window_is_longer",
+    ),
+    Guard(
+        MissionSpec.decided,
+        "or progress.t >= self.clock_s",
+        "",
+        f"{PROGRESS}::test_the_clock_ends_a_directive_whose_window_is_longer",
+    ),
     # -- flight rules
+    Guard(
+        mission.RateCap.broken,
+        " & (track.t >= self.from_s)",
+        "",
+        f"{PROGRESS}::test_a_rate_cap_counts_from_its_time_on",
+    ),
     Guard(
         mission.Reserve.broken,
         "track.propellant_kg < self.propellant_kg",
@@ -207,6 +232,42 @@ GUARDS = [
         f"{FAULTS}::test_a_fault_left_unreported_costs_safety",
     ),
     Guard(Episode._standing, " - self._named", "", f"{FAULTS}::test_a_fault_left_unreported_costs_safety"),
+    Guard(
+        terms.safety,
+        "len(standing.progress.broken & set(soft)) / len(soft)",
+        "bool(standing.progress.broken & set(soft))",
+        f"{RETURN}::test_safety_is_the_share_of_soft_rules_kept",
+    ),
+    Guard(
+        Episode._judge_report,
+        "self._wrong_reports += 1",
+        "self._wrong_reports = 1",
+        f"{FAULTS}::test_two_wrong_reports_cost_twice_and_a_refused_one_nothing",
+    ),
+    Guard(
+        Episode._judge_report,
+        ' or self.snapshot.reason == "refused"',
+        "",
+        f"{FAULTS}::test_two_wrong_reports_cost_twice_and_a_refused_one_nothing",
+    ),
+    Guard(
+        Episode._judge_report,
+        "self._named.add(report)",
+        "self._named |= self.spec.acting(self.snapshot.began)",
+        f"{FAULTS}::test_a_report_names_one_fault_of_two",
+    ),
+    Guard(
+        Episode._standing,
+        "len(unreported)",
+        "min(len(unreported), 1)",
+        f"{FAULTS}::test_a_report_names_one_fault_of_two",
+    ),
+    Guard(
+        MissionSpec.acting,
+        "f.onset_s <= t",
+        "f.onset_s < t",
+        f"{FAULTS}::test_a_fault_acts_from_its_onset_on",
+    ),
     # -- format
     Guard(
         terms.format_,
@@ -218,7 +279,7 @@ GUARDS = [
         Episode.step,
         "not isinstance(command, Unreadable)",
         "True",
-        f"{RETURN}::test_any_sequence_of_commands_earns_its_return_and_no_more",
+        f"{RETURN}::test_an_unreadable_reply_costs_a_share_of_the_turns",
     ),
     Guard(
         commands._fields,
@@ -271,7 +332,11 @@ def removed(guard: Guard) -> Generator[None]:
     """The function without its guard, under every name that it has."""
     function = cast(FunctionType, guard.of)
     source = textwrap.dedent(inspect.getsource(function))
-    assert source.count(guard.line) == 1, f"expected {guard.line!r} once in {function.__qualname__}"
+    there = source.count(guard.line)
+    assert there == 1, (
+        f"{function.__qualname__} holds {guard.line!r} {there} times, expected once: "
+        "put the guard back, or change its row in GUARDS"
+    )
     namespace = dict(function.__globals__)
     exec(compile(source.replace(guard.line, guard.without), "<without guard>", "exec"), namespace)
     code, function.__code__ = function.__code__, namespace[function.__name__].__code__
@@ -298,3 +363,19 @@ def test_a_guard_that_is_removed_is_missed(guard: Guard, monkeypatch: pytest.Mon
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
     with removed(guard):
         assert fails(guard.test), f"{guard.test} does not notice that {guard} is gone"
+
+
+OTHERS = {
+    "test_blind_policies_do_not_succeed",
+    "test_the_red_team_earns_next_to_nothing",
+    "test_dodging_success_costs_more_than_half",
+    "test_giving_up_at_once_earns_next_to_nothing",
+    "test_finishing_earlier_or_with_more_gas_never_earns_less",
+}
+"""Tests of the reward card that prove what no single line guards."""
+
+
+def test_every_test_of_the_reward_card_guards_something() -> None:
+    cards = [card(score) for _, score in TERMS.values()]
+    told = {exploit.test for each in cards for exploit in each.exploits}
+    assert told - {guard.test.split("::")[1] for guard in GUARDS} == OTHERS

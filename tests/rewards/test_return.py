@@ -21,7 +21,7 @@ from orbital_ops_env.commands import (
     Unreadable,
 )
 from orbital_ops_env.missions.catalog import FAMILIES, generate
-from orbital_ops_env.missions.mission import MissionSpec, Point, Progress
+from orbital_ops_env.missions.mission import MissionSpec, Point, Progress, RateCap
 from orbital_ops_env.policies.random import draw
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.rewards import terms
@@ -138,6 +138,40 @@ def test_every_term_is_monotone_in_what_it_measures(standing: Standing, less: fl
         assert terms.safety(reported) <= terms.safety(standing)
 
 
+@pytest.mark.parametrize("gas", [0.25, 0.75])
+@pytest.mark.parametrize("time", [0.1, 0.5])
+def test_efficiency_is_the_mean_of_the_shares_left(gas: float, time: float) -> None:
+    spec = SPECS[0]
+    budget = spec.start.propellant_kg - spec.reserve_kg
+    progress = replace(
+        spec.begin(), t=(1 - time) * spec.clock_s, propellant_kg=spec.reserve_kg + gas * budget
+    )
+    assert terms.efficiency(Standing(spec, progress, 1, 1, 0, 0)) == pytest.approx((gas + time) / 2)
+
+
+@pytest.mark.parametrize(
+    ("broken", "expected"), [((), 1.0), ((0,), 0.75), ((1, 3), 0.5), ((0, 1, 2, 3), 0.0)]
+)
+def test_safety_is_the_share_of_soft_rules_kept(broken: tuple[int, ...], expected: float) -> None:
+    caps = tuple(RateCap(rate_rad_s=0.01 * n) for n in range(1, 5))
+    spec = SPECS[0].model_copy(update={"rules": (*caps, *SPECS[0].rules)})
+    progress = replace(spec.begin(), broken=frozenset(broken))
+    assert terms.safety(Standing(spec, progress, 1, 1, 0, 0)) == expected
+
+
+def test_an_unreadable_reply_costs_a_share_of_the_turns() -> None:
+    episode = Episode(SPECS[0], episode_seed=0)
+    sent = (Coast(duration_s=30), Unreadable(text="?"), Check(subsystem="tank"), Unreadable(text="?"))
+    told = [episode.step(command).components["reward/format"] for command in sent]
+    turns = SPECS[0].turns
+    assert told == pytest.approx([1, 1 - 1 / turns, 1 - 1 / turns, 1 - 2 / turns])
+
+
+def test_giving_up_with_the_last_turn_is_giving_up() -> None:
+    spec = SPECS[0].model_copy(update={"turns": 1})
+    assert Episode(spec, episode_seed=0).step(EndMission()).outcome == "ended"
+
+
 @given(standings())
 def test_the_reserve_is_no_budget(standing: Standing) -> None:
     spec = standing.spec
@@ -198,6 +232,26 @@ def test_a_guessed_report_costs_more_than_silence(standing: Standing, right: flo
     named, wrong = replace(silent, unreported=0), replace(silent, wrong_reports=1)
     guess = right * terms.safety(named) + (1 - right) * terms.safety(wrong)
     assert guess < terms.safety(silent) or terms.safety(named) == 0
+
+
+@given(standings(), st.integers(0, 12), st.floats(0, 0.99))
+def test_guessing_again_and_again_costs_more_than_silence(
+    standing: Standing, guesses: int, right: float
+) -> None:
+    """Whoever guesses is not told which guess was right: all are sent."""
+    silent = replace(standing, wrong_reports=0, unreported=1)
+    hit = replace(silent, wrong_reports=guesses + 1, unreported=0)
+    missed = replace(silent, wrong_reports=guesses + 2)
+    assert right * terms.safety(hit) + (1 - right) * terms.safety(missed) <= terms.safety(silent)
+
+
+@given(standings())
+def test_an_unreported_fault_costs_what_a_wrong_report_does(standing: Standing) -> None:
+    quiet = replace(standing, wrong_reports=0, unreported=0)
+    costs = [
+        terms.safety(quiet) - terms.safety(replace(quiet, **{k: 1})) for k in ("wrong_reports", "unreported")
+    ]
+    assert costs == [min(0.5, terms.safety(quiet))] * 2
 
 
 @pytest.mark.parametrize("level", [0, 4, 9])

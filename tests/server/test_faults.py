@@ -105,3 +105,25 @@ def test_a_fault_left_unreported_costs_safety() -> None:
     sent = (Coast(duration_s=60), Check(subsystem="tank"), right, Check(subsystem="tank"), right)
     safety = [episode.step(command).components["reward/safety"] for command in sent]
     assert safety == [1.0, 0.5, 1.0, 1.0, 1.0]
+
+
+def test_two_wrong_reports_cost_twice_and_a_refused_one_nothing() -> None:
+    episode = Episode(mission("retarget-v0"), episode_seed=5)
+    refused, wrong = ReportFault(kind="gyro_bias", unit=3), ReportFault(kind="gyro_bias")
+    safety = [episode.step(command).components["reward/safety"] for command in (refused, wrong, wrong, wrong)]
+    assert safety == [1.0, 0.5, 0.0, 0.0]
+
+
+def test_a_report_names_one_fault_of_two() -> None:
+    episode = Episode(mission("retarget-v0", StuckClosed(ONSET_S, 3), TrackerOutage(ONSET_S)), episode_seed=5)
+    named = (ReportFault(kind="star_tracker"), ReportFault(kind="stuck_closed", unit=3))
+    sent = (Coast(duration_s=60), Check(subsystem="tank"), *named)
+    safety = [episode.step(command).components["reward/safety"] for command in sent]
+    assert safety == [1.0, 0.0, 0.5, 1.0]
+
+
+def test_a_fault_acts_from_its_onset_on() -> None:
+    spec = mission("retarget-v0", StuckClosed(ONSET_S, 3), TrackerOutage(ONSET_S + 1))
+    assert spec.acting(ONSET_S - 1) == frozenset()
+    assert spec.acting(ONSET_S) == {("stuck_closed", 3)}
+    assert spec.acting(ONSET_S + 1) == {("stuck_closed", 3), ("star_tracker", None)}

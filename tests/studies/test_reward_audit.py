@@ -1,7 +1,9 @@
 """The audit's arithmetic, its card of the terms, and the search for scripts."""
 
 import math
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from orbital_ops_env.commands import Coast, Detumble, EndMission, encode, parse
 from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.rewards.terms import Standing
-from orbital_ops_env.studies import open_loop
+from orbital_ops_env.studies import figures, open_loop, reward_audit
 from orbital_ops_env.studies.audit_figure import (
     SCRIPTS,
     Audit,
@@ -27,7 +29,7 @@ from orbital_ops_env.studies.audit_figure import (
 )
 from orbital_ops_env.studies.open_loop import Found, Scripts, Search
 from orbital_ops_env.studies.reward_page import TERMS, card
-from orbital_ops_env.studies.zoo import DODGER, GRADED, RED_TEAM, REFERENCE, ZOO
+from orbital_ops_env.studies.zoo import BLIND, DODGER, GRADED, RED_TEAM, REFERENCE, ZOO
 
 TESTS = Path(__file__).parents[1]
 
@@ -130,6 +132,41 @@ def test_an_exploit_and_a_lucky_guess_are_seen() -> None:
     assert told["families"]["hold-v0"]["best_guesser"] == "prober"
 
 
+def test_the_committed_audit_is_of_every_policy_of_today() -> None:
+    told = figures.read("reward_audit.json")
+    for cell in told["families"].values():
+        assert set(cell["policies"]) == {*ZOO, SCRIPTS}
+    assert f"{len(BLIND) + 1} blind policies" in (figures.ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("options", [["--families", "hold-v0"], ["--missions", "1"], ["--without", "groups"]])
+def test_an_audit_with_options_writes_nothing(options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def flown_all(pool: object, task: object, todo: list[object], what: str) -> list[object]:
+        return []
+
+    def figure(audit: Audit) -> dict[str, Any]:
+        return figures.read("reward_audit.json")
+
+    def write(name: str, *told: object) -> None:
+        pytest.fail(f"wrote {name}")
+
+    monkeypatch.setattr(sys, "argv", ["reward_audit", *options])
+    monkeypatch.setattr(reward_audit, "fly_all", flown_all)
+    monkeypatch.setattr(Audit, "figure", figure)
+    monkeypatch.setattr(figures, "write", write)
+    reward_audit.main()
+
+
+@pytest.mark.parametrize("options", ["--missions 0", "--levels 10", "--without zoo", "--families hold"])
+def test_a_wrong_option_is_refused(
+    options: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["reward_audit", *options.split()])
+    with pytest.raises(SystemExit):
+        reward_audit.main()
+    assert f"argument {options.split()[0]}" in capsys.readouterr().err
+
+
 # -- the card ----------------------------------------------------------------------------------
 
 
@@ -137,7 +174,8 @@ def test_an_exploit_and_a_lucky_guess_are_seen() -> None:
 def test_every_exploit_names_a_test_that_is_there(name: str) -> None:
     sources = "".join(path.read_text() for path in TESTS.rglob("test_*.py"))
     for exploit in card(TERMS[name][1]).exploits:
-        assert f"\ndef {exploit.test}(" in sources, exploit
+        there = f"\ndef {exploit.test}(" in sources
+        assert there, f"{name}: no test {exploit.test}"
 
 
 def test_a_docstring_without_its_exploits_is_refused() -> None:
