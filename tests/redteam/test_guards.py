@@ -100,7 +100,7 @@ GUARDS = [
     ),
     Guard(
         mission.Point.progress,
-        " if first > 0 else 1.0",
+        " if first > 0 else 0.0",
         "",
         f"{PROGRESS}::test_progress_of_a_directive_is_monotone",
     ),
