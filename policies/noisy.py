@@ -16,7 +16,7 @@ class Noisy:
         noise_seed: Draws them.
     """
 
-    def __init__(self, share: float, noise_seed: int = 0) -> None:
+    def __init__(self, share: float, noise_seed: int) -> None:
         self._reference = Reference()
         self._share = share
         self._noise_seed = noise_seed

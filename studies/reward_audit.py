@@ -14,7 +14,6 @@ import multiprocessing
 import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from typing import Final
 
 from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
@@ -24,7 +23,7 @@ from orbital_ops_env.studies import figures, open_loop, reward_page, reward_plot
 from orbital_ops_env.studies.audit_figure import Audit, Group, Row, Spread
 from orbital_ops_env.studies.evaluate import positive
 from orbital_ops_env.studies.instruments import fly_all
-from orbital_ops_env.studies.success import GROUP, GROUP_LEVELS
+from orbital_ops_env.studies.success import GROUP, GROUP_LEVELS, Job
 from orbital_ops_env.studies.zoo import BLIND, ZOO, noise_seed
 
 FIRST_SEED: Final = 50_000
@@ -35,16 +34,6 @@ NOISES: Final = (0.1, 0.3, 0.5)
 """[-] shares of random commands in the groups."""
 OPTIONAL: Final = ("groups", "scripts")
 """Parts that can be left out."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """One episode of one policy."""
-
-    policy: str
-    family: str
-    level: int
-    seed: int
 
 
 def jobs(policies: Iterable[str], families: Sequence[str], levels: Sequence[int], missions: int) -> list[Job]:

@@ -145,8 +145,8 @@ def card_page() -> str:
     parts = [CARD_HEAD, reward_table()]
     for name, (letter, score) in TERMS.items():
         told = card(score)
-        parts += [f"## `{name}` {letter}", _wrapped(f"{told.measures}. {told.guard}.")]
-        parts.append("\n".join(_wrapped(_told(exploit), "  ") for exploit in told.exploits))
+        parts += [f"## `{name}` {letter}", wrapped(f"{told.measures}. {told.guard}.")]
+        parts.append("\n".join(wrapped(_told(exploit), "  ") for exploit in told.exploits))
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
@@ -154,7 +154,8 @@ def _told(exploit: Exploit) -> str:
     return f"- **{exploit.way}**: {exploit.defence} (`{exploit.test}`)."
 
 
-def _wrapped(text: str, indent: str = "") -> str:
+def wrapped(text: str, indent: str = "") -> str:
+    """A paragraph of a page."""
     return textwrap.fill(
         text, WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
     )
@@ -199,7 +200,7 @@ def audit_page(data: Mapping[str, Any]) -> str:
     picture = "![Mean return by share of successes, by policy and family](../plots/reward_audit.png)"
     parts = (
         AUDIT_HEAD.rstrip(),
-        _wrapped(f"{RED_TEAM_TEXT} {_counts(data)}"),
+        wrapped(f"{RED_TEAM_TEXT} {_counts(data)}"),
         audit_table(data),
         picture,
         _section("Every policy", POLICIES_TEXT, _policies(data)),
@@ -211,7 +212,7 @@ def audit_page(data: Mapping[str, Any]) -> str:
 
 
 def _section(title: str, text: str, table: str) -> str:
-    return "\n\n".join((f"## {title}", _wrapped(text), table))
+    return "\n\n".join((f"## {title}", wrapped(text), table))
 
 
 def _policies(data: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from matplotlib.figure import Figure
 
+from orbital_ops_env.rewards.rubric import Weights
 from orbital_ops_env.studies import figures
 from orbital_ops_env.studies.audit_figure import SCRIPTS
 from orbital_ops_env.studies.zoo import BLIND, DODGER, GRADED
@@ -16,8 +17,8 @@ SIZE: Final = (9.0, 5.0)
 DPI: Final = 130
 FONT: Final = 13
 """[pt] of every text."""
-MOST_OF_A_FAILURE, LEAST_OF_A_SUCCESS = 0.25, 0.65
-"""[-] returns of the formula."""
+MOST_OF_A_FAILURE: Final = Weights().process
+LEAST_OF_A_SUCCESS: Final = Weights().objective + Weights().process
 
 
 def draw(data: Mapping[str, Any], path: Path = PICTURE) -> Path:

@@ -18,6 +18,7 @@ from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.studies import figures, reward_page
+from orbital_ops_env.studies.reward_page import wrapped
 from orbital_ops_env.training import config
 from orbital_ops_env.training.slots import RUNGS
 
@@ -41,8 +42,6 @@ SECTIONS: Final = (
 """What a family's page says, in this order."""
 UNITS: Final = {"_deg_s": "deg/s", "_deg": "deg", "_s": "s", "_g": "g"}
 """Unit by suffix of a field's name, a longer suffix before the one that it ends in."""
-WIDTH: Final = 120
-"""[-] longest line of a page, characters."""
 FAMILIES_HEAD: Final = (
     "| family | the agent must | faults | what it teaches |",
     "|---|---|---|---|",
@@ -184,10 +183,10 @@ def missions() -> str:
     pages: list[str] = []
     for family, module in modules().items():
         told = page(module)
-        lines = [_wrapped(f"- **{name}**: {text}", "  ") for name, text in told.sections.items()]
+        lines = [wrapped(f"- **{name}**: {text}", "  ") for name, text in told.sections.items()]
         rows, meanings = list(module.LEVELS), _meanings(module.Level)
-        explained = [_wrapped(f"- {_heading(name)}: {text}", "  ") for name, text in meanings.items()]
-        parts = (f"## `{family}`", _wrapped(f"The agent must {told.task}."), _joined(lines), _levels(rows))
+        explained = [wrapped(f"- {_heading(name)}: {text}", "  ") for name, text in meanings.items()]
+        parts = (f"## `{family}`", wrapped(f"The agent must {told.task}."), _joined(lines), _levels(rows))
         pages.append("\n\n".join((*parts, _joined(explained))))
     return _joined((MISSIONS_HEAD, "\n\n".join(pages), ""))
 
@@ -227,10 +226,6 @@ def _cell(value: bool | float | tuple[float, ...]) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return " to ".join(f"{number:g}" for number in (value if isinstance(value, tuple) else (value,)))
-
-
-def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _joined(lines: Iterable[str]) -> str:
