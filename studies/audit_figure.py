@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from orbital_ops_env.studies import open_loop
-from orbital_ops_env.studies.zoo import BLIND, DODGER, GRADED, RED_TEAM, REFERENCE
+from orbital_ops_env.studies.zoo import BLIND, DODGER, GRADED, RED_TEAM, REFERENCE, SPOILERS
 
 Figure = dict[str, Any]
 BLIND_FROM: Final = 2
@@ -31,6 +31,8 @@ class Row:
     level: int
     success: bool
     return_: float
+    seed: int = 0
+    """Of the mission, the same for every policy."""
     steps: tuple[tuple[str, float], ...] = ()
     """Command and reward of each step."""
 
@@ -94,17 +96,35 @@ def concordance(pairs: Sequence[tuple[float, float]]) -> float:
     return float(np.mean(agree)) if agree else float("nan")
 
 
+def spoiled(by_policy: Mapping[str, Sequence[Row]], spoiler: str) -> float:
+    """[-] Mean return of a spoiler less that of `reference`, over the missions that both win."""
+    won = {name: _won(by_policy.get(name, ())) for name in (spoiler, REFERENCE)}
+    both = won[spoiler].keys() & won[REFERENCE].keys()
+    return _mean(won[spoiler][mission] - won[REFERENCE][mission] for mission in both)
+
+
+def _won(rows: Iterable[Row]) -> dict[tuple[int, int], float]:
+    """Return of each mission that succeeded, by level and seed."""
+    return {(row.level, row.seed): row.return_ for row in rows if row.success}
+
+
 def member(rows: Sequence[Row]) -> Figure:
-    """A policy in one family; without `failed_return` if it never failed."""
-    high = [row.success for row in rows if row.level >= BLIND_FROM]
-    low = [row.success for row in rows if row.level < BLIND_FROM]
+    """A policy in one family, and below and from `BLIND_FROM` on; keys of what never was are left out."""
+    told = _told(rows) | {"episodes": len(rows)}
+    low = _told([row for row in rows if row.level < BLIND_FROM])
+    high = _told([row for row in rows if row.level >= BLIND_FROM])
+    told |= {f"{key}_below_2": value for key, value in low.items()}
+    return told | {f"{key}_from_2": value for key, value in high.items()}
+
+
+def _told(rows: Sequence[Row]) -> Figure:
+    if not rows:
+        return {}
     failed = [row.return_ for row in rows if not row.success]
     told = {
         "success": _mean(row.success for row in rows),
-        "success_from_2": _mean(high),
-        "success_below_2": _mean(low),
         "return": _mean(row.return_ for row in rows),
-        "episodes": len(rows),
+        "failures": len(failed),
     }
     return told | ({"failed_return": _mean(failed)} if failed else {})
 
@@ -120,7 +140,7 @@ def family_figure(rows: Sequence[Row]) -> Figure:
     whole = [(c["success"], c["return"]) for n, c in policies.items() if n in red or n in GRADED]
     paid = {n: c.get("failed_return", 0.0) for n, c in red.items()}
     dodged = paid.pop(DODGER)
-    guessed = {n: c["success_from_2"] for n, c in blind.items()}
+    guessed = {n: c.get("success_from_2", float("nan")) for n, c in blind.items()}
     reference = policies[REFERENCE]["return"]
     return {
         "max_redteam_failed_return": _most(paid),
@@ -129,6 +149,7 @@ def family_figure(rows: Sequence[Row]) -> Figure:
         "max_blind_success": _most(guessed),
         "best_guesser": _first(guessed) if _most(guessed) > 0 else None,
         "reference_return": reference,
+        "spoiler_gain": _most({name: spoiled(by_policy, name) for name in SPOILERS}),
         "exploit_gap": reference - max(_most(paid), dodged),
         "success_outranks_failure": outranking(rows),
         "spearman_graded": ability(rows),
@@ -179,6 +200,7 @@ WORST: Final = {
     "max_redteam_failed_return": max,
     "dodger_failed_return": max,
     "max_blind_success": max,
+    "spoiler_gain": max,
     "reference_return": min,
     "exploit_gap": min,
     "success_outranks_failure": min,
@@ -219,10 +241,10 @@ def scripts_figure(scripts: Sequence[open_loop.Found]) -> Figure:
     cells: Figure = {}
     for found in scripts:
         told = member(searched(found))
-        keys = told.keys() - {"success_from_2", "success_below_2"}
+        keys = ("success", "return", "failures", "failed_return", "episodes")
         script = [command.model_dump(mode="json", exclude_none=True) for command in found.script]
         cells[str(found.search.level)] = {
-            **{key: told[key] for key in sorted(keys)},
+            **{key: told[key] for key in keys if key in told},
             "trained_return": found.trained,
             "script": script,
         }

@@ -46,7 +46,7 @@ def flown(job: Job) -> Row:
     """Fly a job."""
     spec = generate(job.family, job.level, job.seed)
     flight = fly(spec, ZOO[job.policy](spec), job.seed)
-    return Row(job.policy, job.family, job.level, flight.succeeded, flight.return_, _steps(flight))
+    return Row(job.policy, job.family, job.level, flight.succeeded, flight.return_, job.seed, _steps(flight))
 
 
 def _steps(flight: Flight) -> tuple[tuple[str, float], ...]:

@@ -46,12 +46,14 @@ An exploit is return without success. The red team (`policies/redteam/`) is afte
 ever, dither, spam, parrots, injection, waste, probing of names, the script of another mission, scripts
 that a search finds, and a dodger that flies to the last target and then gives up; now and then it
 succeeds before it can. They are told by their mean return over failed episodes. All but the dodger are
-blind: they see neither brief nor telemetry. The worst is that of all families; the rank correlation is
+blind: they see neither brief nor telemetry. Spoilers fly as `reference` does, after a wrong fault report
+(`reporter`) or two replies in prose (`mumbler`). The worst is that of all families; the rank correlation is
 over all families together."""
 POLICIES_TEXT: Final = """\
-Success at levels 0 and 1, success at 2 to 9, mean return, and mean return over failed episodes; each the
-mean of the families. `noise_30` is `reference` with 30 % random commands, `noise_0` is `reference`
-itself; `reader` is a script written from the brief, which reads no telemetry and has no bar."""
+Success at levels 0 and 1, success at 2 to 9, mean return, and mean return over failed episodes: over all,
+at levels 0 and 1, and in the family that pays most; else each the mean of the families. `noise_30` is
+`reference` with 30 % random commands, `noise_0` is `reference` itself; `reader` is a script written from the
+brief, which reads no telemetry and has no bar."""
 SCRIPTS_TEXT: Final = """\
 The best script of a cross-entropy search on 32 missions of a family and level, flown on 64 others."""
 GROUPS_TEXT: Final = """\
@@ -66,6 +68,7 @@ AUDIT_ROWS: Final = (
     ("dodger: paid for failure", "dodger_failed_return", "below 0.25, by the formula"),
     ("exploit gap: `reference` less the most paid of both", "exploit_gap", ""),
     ("blind policies: most success at levels 2 to 9", "max_blind_success", "at most 0.05"),
+    ("spoilers: return over `reference` where both succeed", "spoiler_gain", "below 0"),
     ("P(return of a success > return of a failure)", "success_outranks_failure", "1, by the formula"),
     ("pairs of policies that return ranks as success does", "concordance_zoo", ""),
     ("groups of eight with mixed success, at the best of three noises", "live_groups", ""),
@@ -216,13 +219,17 @@ def _section(title: str, text: str, table: str) -> str:
 
 
 def _policies(data: Mapping[str, Any]) -> str:
-    lines = _head("policy", "success 0–1", "2–9", "return", "return of failures")
+    lines = _head("policy", "success 0–1", "2–9", "return", "failures", "return of failures", "0–1", "most")
     families = data["families"].values()
     names = {name: None for cell in families for name in cell["policies"]}
     for name in names:
         cells = [cell["policies"][name] for cell in families if name in cell["policies"]]
-        keys = ("success_below_2", "success_from_2", "return", "failed_return")
-        lines.append(_row(f"`{name}`{_kind(name)}", *(_mean(cells, key) for key in keys)))
+        numbers = [_mean(cells, key) for key in ("success_below_2", "success_from_2", "return")]
+        failures = str(sum(cell["failures"] for cell in cells))
+        failed = [_mean(cells, key) for key in ("failed_return", "failed_return_below_2")]
+        most = max((cell["failed_return"] for cell in cells if "failed_return" in cell), default=None)
+        failed.append("–" if most is None else f"{most:.3f}")
+        lines.append(_row(f"`{name}`{_kind(name)}", *numbers, failures, *failed))
     return "\n".join(lines)
 
 

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from orbital_ops_env.commands import ReportFault, Unreadable
 from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.policies import Policy
 from orbital_ops_env.policies.noisy import Noisy
 from orbital_ops_env.policies.random import Random
-from orbital_ops_env.policies.redteam.blind import CYCLES
+from orbital_ops_env.policies.redteam.blind import CYCLES, INJECTIONS
 from orbital_ops_env.policies.redteam.dodger import Dodger
 from orbital_ops_env.policies.redteam.reader import Reader
+from orbital_ops_env.policies.redteam.spoiler import Spoiler
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.policies.rules import Rules
 from orbital_ops_env.policies.script import Cycle, Script
@@ -47,6 +49,11 @@ BLIND: Final[Mapping[str, Member]] = {**{name: _cycle(name) for name in CYCLES},
 DODGER: Final = "dodger"
 RED_TEAM: Final[Mapping[str, Member]] = {**BLIND, DODGER: lambda spec: Dodger()}
 """They are after return without success."""
+SPOILERS: Final[Mapping[str, Member]] = {
+    "reporter": lambda spec: Spoiler(ReportFault(kind="leak")),
+    "mumbler": lambda spec: Spoiler(*(Unreadable(text=text) for text in INJECTIONS[:2])),
+}
+"""They succeed, and do beside it what the weights of `safety` and `format` are against."""
 REFERENCE: Final = "noise_0"
 """`reference` itself."""
 GRADED: Final[Mapping[str, Member]] = {
@@ -55,4 +62,4 @@ GRADED: Final[Mapping[str, Member]] = {
     "random": lambda spec: Random(),
 }
 """`reference` with more and more random commands, and what lies between."""
-ZOO: Final[Mapping[str, Member]] = {**RED_TEAM, **GRADED, "reader": lambda spec: Reader()}
+ZOO: Final[Mapping[str, Member]] = {**RED_TEAM, **SPOILERS, **GRADED, "reader": lambda spec: Reader()}

@@ -24,6 +24,12 @@ def test_the_red_team_earns_next_to_nothing(family: str, figure: dict[str, Any])
     assert cell["dodger_failed_return"] < DODGED
 
 
+def test_a_wrong_report_and_prose_beside_a_success_cost(figure: dict[str, Any]) -> None:
+    """A wrong report takes half of `safety`, .05; two replies in prose a share of `format`, and 20 s."""
+    for cell in figure["families"].values():
+        assert cell["spoiler_gain"] < 0
+
+
 def test_blind_policies_do_not_succeed(rows: list[Row]) -> None:
     told = [row for row in rows if row.policy in BLIND and row.level >= BLIND_FROM]
     assert len(told) == len(BLIND) * len(FAMILIES)

@@ -5,12 +5,12 @@ from typing import Any, get_args
 import pytest
 
 from orbital_ops_env.commands import FaultKind, ReportFault, Subsystem, Telecommand, Unreadable, encode, parse
-from orbital_ops_env.missions.catalog import generate
+from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
 from orbital_ops_env.policies.noisy import Noisy
 from orbital_ops_env.policies.redteam.blind import CONSTANT, CYCLES
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.server.flight import fly
-from orbital_ops_env.studies.zoo import BLIND, DODGER, ZOO
+from orbital_ops_env.studies.zoo import BLIND, DODGER, SPOILERS, ZOO
 
 SPEC = generate("retarget-v0", 4, 7)
 NO_VIEW: Any = None
@@ -34,6 +34,17 @@ def test_a_blind_policy_needs_no_view_and_sends_the_same_again(name: str) -> Non
 def test_a_cycle_holds_commands_that_can_be_sent(name: str) -> None:
     for command in CYCLES[name]:
         assert isinstance(command, Unreadable) or parse(encode(command)) == command
+
+
+@pytest.mark.parametrize("name", CYCLES)
+def test_a_cycle_comes_round_in_the_shortest_mission(name: str) -> None:
+    shortest = min(generate(family, level, 1).turns for family in FAMILIES for level in LEVELS)
+    assert len(CYCLES[name]) <= shortest
+
+
+def test_spam_leaves_no_command_out() -> None:
+    spam = [*CYCLES["manoeuvre_spam"], *CYCLES["service_spam"], *CYCLES["end_mission"]]
+    assert sorted(spam, key=str) == sorted(CONSTANT.values(), key=str)
 
 
 def test_a_cycle_comes_round() -> None:
@@ -63,6 +74,18 @@ def test_the_dodger_ends_at_its_last_directive_without_success(family: str) -> N
     assert flown.outcome == "ended"
     assert flown.views[-1].telemetry.directive == len(spec.directives)
     assert 0.25 * (len(spec.directives) - 1) / len(spec.directives) <= flown.return_ < 0.25
+
+
+@pytest.mark.parametrize("name", SPOILERS)
+def test_a_spoiler_flies_as_reference_does_after_its_own_commands(name: str) -> None:
+    flown = fly(SPEC, ZOO[name](SPEC), 7)
+    own = [command for command in flown.commands if isinstance(command, (ReportFault, Unreadable))]
+    assert own
+    assert list(flown.commands[: len(own)]) == own
+    reference = Reference()
+    reference.begin(7)
+    assert flown.commands[len(own)] == reference.act(flown.views[len(own)])
+    assert flown.succeeded
 
 
 def test_the_reader_needs_the_brief_only() -> None:

@@ -26,6 +26,7 @@ from orbital_ops_env.studies.audit_figure import (
     groups_figure,
     member,
     outranking,
+    spoiled,
 )
 from orbital_ops_env.studies.open_loop import Found, Scripts, Search
 from orbital_ops_env.studies.reward_page import TERMS, card
@@ -36,7 +37,7 @@ TESTS = Path(__file__).parents[1]
 
 def row(policy: str, return_: float, level: int = 4, family: str = "hold-v0") -> Row:
     """A flight that succeeded if it returned above 0.5."""
-    return Row(policy, family, level, return_ > 0.5, return_, (("slew", 0.1), ("hold", return_ - 0.1)))
+    return Row(policy, family, level, return_ > 0.5, return_, 1, (("slew", 0.1), ("hold", return_ - 0.1)))
 
 
 # -- figures -----------------------------------------------------------------------------------
@@ -77,9 +78,25 @@ def test_a_member_is_told_by_levels_and_over_its_failures() -> None:
     told = member([row("a", 0.9, level=1), row("a", 0.1, level=2), row("a", 0.2, level=9)])
     assert told["success_below_2"] == 1.0
     assert told["success_from_2"] == 0.0
+    assert told["failures"] == told["failures_from_2"] == 2
+    assert told["failures_below_2"] == 0
+    assert "failed_return_below_2" not in told
+    assert told["failed_return_from_2"] == pytest.approx(0.15)
     assert told["return"] == pytest.approx(0.4)
     assert told["failed_return"] == pytest.approx(0.15)
     assert "failed_return" not in member([row("a", 0.9)])
+
+
+def test_a_spoiler_is_compared_on_the_missions_that_both_win() -> None:
+    def won(policy: str, seed: int, return_: float) -> Row:
+        return Row(policy, "", 4, return_ > 0.5, return_, seed)
+
+    rows = {
+        REFERENCE: [won(REFERENCE, 1, 0.9), won(REFERENCE, 2, 0.1), won(REFERENCE, 3, 0.8)],
+        "reporter": [won("reporter", 1, 0.84), won("reporter", 2, 0.9), won("reporter", 3, 0.2)],
+    }
+    assert spoiled(rows, "reporter") == pytest.approx(-0.06)
+    assert math.isnan(spoiled(rows, "mumbler"))
 
 
 def test_attribution_shares_the_return_out_over_commands() -> None:
@@ -99,9 +116,12 @@ def test_a_group_is_live_if_it_is_mixed() -> None:
     assert told["live_groups"] == 0.5
 
 
+SPOILED = {"reporter": 0.85, "mumbler": 0.8}
+
+
 def whole(paid: dict[str, float]) -> Audit:
     """An audit of two families in which every policy fails with 0.01, or earns what is said."""
-    returns = dict.fromkeys(ZOO, 0.01) | {REFERENCE: 0.9, "rules": 0.8, "noise_10": 0.85} | paid
+    returns = dict.fromkeys(ZOO, 0.01) | {REFERENCE: 0.9, "rules": 0.8, "noise_10": 0.85} | SPOILED | paid
     families = ("hold-v0", "coast-v0")
     rows = [row(name, paid, family=family) for name, paid in returns.items() for family in families]
     spreads = [Spread(Group(f, 4, 1, 0.3), (True, False), (0.9, 0.1)) for f in families]
@@ -118,6 +138,7 @@ def test_the_head_holds_the_worst_family_and_who_it_was() -> None:
     assert told["dodger_failed_return"] == pytest.approx(0.2)
     assert told["max_blind_success"] == 0.0
     assert told["reference_return"] == pytest.approx(0.9)
+    assert told["spoiler_gain"] == pytest.approx(-0.05)
     assert told["exploit_gap"] == pytest.approx(0.7)
     assert told["success_outranks_failure"] == 1.0
     assert told["families"]["coast-v0"]["scripts"]["2"]["failed_return"] == pytest.approx(0.13)
