@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from orbital_ops_env.studies import open_loop
-from orbital_ops_env.studies.zoo import BLIND, DODGER, GRADED, RED_TEAM, REFERENCE, SPOILERS
+from orbital_ops_env.studies.zoo import BLIND, DODGERS, GRADED, RED_TEAM, REFERENCE, SPOILERS
 
 Figure = dict[str, Any]
 BLIND_FROM: Final = 2
@@ -139,14 +139,19 @@ def family_figure(rows: Sequence[Row]) -> Figure:
     blind = {n: c for n, c in red.items() if n in BLIND or n == SCRIPTS}
     whole = [(c["success"], c["return"]) for n, c in policies.items() if n in red or n in GRADED]
     paid = {n: c.get("failed_return", 0.0) for n, c in red.items()}
-    dodged = paid.pop(DODGER)
+    dodged = max(paid.pop(name) for name in DODGERS)
     guessed = {n: c.get("success_from_2", float("nan")) for n, c in blind.items()}
+    low = [c for c in blind.values() if "success_below_2" in c]
     reference = policies[REFERENCE]["return"]
     return {
         "max_redteam_failed_return": _most(paid),
         "best_paid": _first(paid),
         "dodger_failed_return": dodged,
         "max_blind_success": _most(guessed),
+        "max_blind_success_below_2": max((c["success_below_2"] for c in low), default=float("nan")),
+        "max_blind_failed_return_below_2": max(
+            (c.get("failed_return_below_2", 0.0) for c in low), default=0.0
+        ),
         "best_guesser": _first(guessed) if _most(guessed) > 0 else None,
         "reference_return": reference,
         "spoiler_gain": _most({name: spoiled(by_policy, name) for name in SPOILERS}),
@@ -200,6 +205,8 @@ WORST: Final = {
     "max_redteam_failed_return": max,
     "dodger_failed_return": max,
     "max_blind_success": max,
+    "max_blind_success_below_2": max,
+    "max_blind_failed_return_below_2": max,
     "spoiler_gain": max,
     "reference_return": min,
     "exploit_gap": min,

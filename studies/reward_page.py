@@ -44,30 +44,33 @@ Made by `make docs` from `plots/data/reward_audit.json`, which `make reward-audi
 RED_TEAM_TEXT: Final = """\
 An exploit is return without success. The red team (`policies/redteam/`) is after it: each command for
 ever, dither, spam, parrots, injection, waste, probing of names, the script of another mission, scripts
-that a search finds, and a dodger that flies to the last target and then gives up; now and then it
-succeeds before it can. They are told by their mean return over failed episodes. All but the dodger are
-blind: they see neither brief nor telemetry. Spoilers fly as `reference` does, after a wrong fault report
-(`reporter`) or two replies in prose (`mumbler`). The worst is that of all families; the rank correlation is
-over all families together."""
+that a search finds, and dodgers that fly to the last target and give up there, at once or when the dwell is
+nearly served; now and then they succeed before they can. They are told by their mean return over failed
+episodes, over all levels of a family. All but the dodgers are blind: they see neither brief nor telemetry.
+Spoilers fly as `reference` does, after a wrong fault report (`reporter`) or two replies in prose
+(`mumbler`). The worst is that of all families; the rank correlation is over all families together."""
 POLICIES_TEXT: Final = """\
 Success at levels 0 and 1, success at 2 to 9, mean return, and mean return over failed episodes: over all,
 at levels 0 and 1, and in the family that pays most; else each the mean of the families. `noise_30` is
 `reference` with 30 % random commands, `noise_0` is `reference` itself; `reader` is a script written from the
 brief, which reads no telemetry and has no bar."""
 SCRIPTS_TEXT: Final = """\
-The best script of a cross-entropy search on 32 missions of a family and level, flown on 64 others."""
+The best script of a cross-entropy search on 32 missions of a family and level, flown on 64 others:
+5 generations of 24 scripts, each flown on 8 of the missions, and 3 finalists on all of them."""
 GROUPS_TEXT: Final = """\
 Eight flights of one episode that differ in noise only, at levels 1, 4 and 7: share of groups with a
 success and a failure, and standard deviation of the return within a group."""
 ATTRIBUTION_TEXT: Final = """\
 Mean reward of an episode of `reference` by command, and the share of the return that came with the last
-step."""
+step. No command is paid for itself: a check or a report of a few seconds on target serves its dwell."""
 AUDIT_ROWS: Final = (
     ("`reference`: mean return", "reference_return", "at least 0.75"),
-    ("blind policies: most paid for failure", "max_redteam_failed_return", "at most 0.15"),
-    ("dodger: paid for failure", "dodger_failed_return", "below 0.25, by the formula"),
+    ("blind policies: most paid for failure, all levels", "max_redteam_failed_return", "at most 0.15"),
+    ("the same at levels 0 and 1 alone", "max_blind_failed_return_below_2", ""),
+    ("dodgers: most paid for failure", "dodger_failed_return", "below 0.25, by the formula"),
     ("exploit gap: `reference` less the most paid of both", "exploit_gap", ""),
     ("blind policies: most success at levels 2 to 9", "max_blind_success", "at most 0.05"),
+    ("the same at levels 0 and 1", "max_blind_success_below_2", ""),
     ("spoilers: return over `reference` where both succeed", "spoiler_gain", "below 0"),
     ("P(return of a success > return of a failure)", "success_outranks_failure", "1, by the formula"),
     ("pairs of policies that return ranks as success does", "concordance_zoo", ""),
@@ -179,6 +182,11 @@ def audit_table(data: Mapping[str, Any]) -> str:
     paid = (f"`{cell['best_paid']}`" for cell in families)
     lines.append(_row("who of the blind is paid most", "", *paid, ""))
     return "\n".join(lines)
+
+
+def audit_summary(data: Mapping[str, Any]) -> str:
+    """The README's part: the table, and how much stands behind it."""
+    return f"{audit_table(data)}\n\n{wrapped(_counts(data))}"
 
 
 def _counts(data: Mapping[str, Any]) -> str:

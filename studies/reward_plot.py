@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from orbital_ops_env.rewards.rubric import Weights
 from orbital_ops_env.studies import figures
 from orbital_ops_env.studies.audit_figure import SCRIPTS
-from orbital_ops_env.studies.zoo import BLIND, DODGER, GRADED, SPOILERS
+from orbital_ops_env.studies.zoo import BLIND, DODGERS, GRADED, SPOILERS
 
 PICTURE: Final = figures.ROOT / "plots" / "reward_audit.png"
 SIZE: Final = (9.0, 5.0)
@@ -44,7 +44,7 @@ def draw(data: Mapping[str, Any], path: Path = PICTURE) -> Path:
         (["reader"], "^", "tab:green", "script from the brief"),
         ([*BLIND, SCRIPTS], "x", "tab:red", "blind policies"),
         ([*SPOILERS], "v", "tab:brown", "reference and a wrong report, or prose"),
-        ([DODGER], "+", "tab:purple", "dodger"),
+        ([*DODGERS], "+", "tab:purple", "dodgers"),
     ):
         points = [
             (cell["policies"][name]["success"], cell["policies"][name]["return"])

@@ -270,7 +270,7 @@ def readme() -> str:
     text = README.read_text()
     text = embed(text, "families", families())
     text = embed(text, "reward", reward_page.reward_table())
-    text = embed(text, "audit", reward_page.audit_table(figures.read("reward_audit.json")))
+    text = embed(text, "audit", reward_page.audit_summary(figures.read("reward_audit.json")))
     text = embed(text, "levels", levels(figures.read("levels.json")))
     text = embed(text, "instruments", instruments(figures.read("instruments.json")))
     text = embed(text, "gate", gate(figures.read("gate.json")))

@@ -10,7 +10,7 @@ from orbital_ops_env.policies import Policy
 from orbital_ops_env.policies.noisy import Noisy
 from orbital_ops_env.policies.random import Random
 from orbital_ops_env.policies.redteam.blind import CYCLES, INJECTIONS
-from orbital_ops_env.policies.redteam.dodger import Dodger
+from orbital_ops_env.policies.redteam.dodger import Dodger, LateDodger
 from orbital_ops_env.policies.redteam.reader import Reader
 from orbital_ops_env.policies.redteam.spoiler import Spoiler
 from orbital_ops_env.policies.reference import Reference
@@ -46,8 +46,12 @@ def noise_seed(spec: MissionSpec, number: int) -> int:
 
 BLIND: Final[Mapping[str, Member]] = {**{name: _cycle(name) for name in CYCLES}, "borrowed": borrowed}
 """They see neither brief nor telemetry of their mission."""
-DODGER: Final = "dodger"
-RED_TEAM: Final[Mapping[str, Member]] = {**BLIND, DODGER: lambda spec: Dodger()}
+DODGERS: Final[Mapping[str, Member]] = {
+    "dodger": lambda spec: Dodger(),
+    "late_dodger": lambda spec: LateDodger(),
+}
+"""They fly to the last target and keep from succeeding."""
+RED_TEAM: Final[Mapping[str, Member]] = {**BLIND, **DODGERS}
 """They are after return without success."""
 SPOILERS: Final[Mapping[str, Member]] = {
     "reporter": lambda spec: Spoiler(ReportFault(kind="leak")),

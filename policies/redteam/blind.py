@@ -88,6 +88,13 @@ CYCLES: Final[dict[str, tuple[AnyCommand, ...]]] = {
     "hurry": (Slew(target="nadir", rate_deg_s=2.0), Slew(target="sun", rate_deg_s=2.0)),
     "prober": (Detumble(rate_deg_s=0.1), *(Slew(target=name, rate_deg_s=1.0) for name in PROBED)),
     "sun_seeker": (Detumble(rate_deg_s=0.1), Slew(target="sun", rate_deg_s=0.5), EndMission()),
+    "sweeper": (
+        Detumble(rate_deg_s=0.1),
+        Fire(axis="+y", on_time_s=5.0),
+        Coast(duration_s=300),
+        Fire(axis="+z", on_time_s=5.0),
+        Coast(duration_s=300),
+    ),
     "drifter": (Detumble(rate_deg_s=0.1), Coast(duration_s=1200)),
 }
 """The commands of each blind policy, sent again and again (`script.Cycle`).

@@ -10,7 +10,7 @@ from orbital_ops_env.policies.noisy import Noisy
 from orbital_ops_env.policies.redteam.blind import CONSTANT, CYCLES
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.server.flight import fly
-from orbital_ops_env.studies.zoo import BLIND, DODGER, SPOILERS, ZOO
+from orbital_ops_env.studies.zoo import BLIND, SPOILERS, ZOO
 
 SPEC = generate("retarget-v0", 4, 7)
 NO_VIEW: Any = None
@@ -70,10 +70,19 @@ def test_the_borrowed_script_is_of_another_mission() -> None:
 @pytest.mark.parametrize("family", ["detumble-v0", "retarget-v0", "coast-v0", "hold-v0", "recovery-v0"])
 def test_the_dodger_ends_at_its_last_directive_without_success(family: str) -> None:
     spec = generate(family, 4, 2)
-    flown = fly(spec, ZOO[DODGER](spec), 2)
+    flown = fly(spec, ZOO["dodger"](spec), 2)
     assert flown.outcome == "ended"
     assert flown.views[-1].telemetry.directive == len(spec.directives)
     assert 0.25 * (len(spec.directives) - 1) / len(spec.directives) <= flown.return_ < 0.25
+
+
+@pytest.mark.parametrize("family", ["retarget-v0", "hold-v0"])
+def test_the_late_dodger_serves_more_of_the_last_dwell_and_does_not_succeed(family: str) -> None:
+    spec = generate(family, 4, 2)
+    early, late = (fly(spec, ZOO[name](spec), 2) for name in ("dodger", "late_dodger"))
+    assert late.outcome == "ended"
+    assert early.return_ < late.return_ < 0.25
+    assert late.return_ > 0.25 * (1 - 0.5 * 0.5 / len(spec.directives))  # half of a directive is nearness
 
 
 @pytest.mark.parametrize("name", SPOILERS)

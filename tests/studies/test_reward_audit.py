@@ -30,7 +30,7 @@ from orbital_ops_env.studies.audit_figure import (
 )
 from orbital_ops_env.studies.open_loop import Found, Scripts, Search
 from orbital_ops_env.studies.reward_page import TERMS, card
-from orbital_ops_env.studies.zoo import BLIND, DODGER, GRADED, RED_TEAM, REFERENCE, ZOO
+from orbital_ops_env.studies.zoo import BLIND, GRADED, RED_TEAM, REFERENCE, ZOO
 
 TESTS = Path(__file__).parents[1]
 
@@ -132,7 +132,7 @@ def whole(paid: dict[str, float]) -> Audit:
 
 
 def test_the_head_holds_the_worst_family_and_who_it_was() -> None:
-    told = whole({DODGER: 0.2, "fire": 0.11}).figure()
+    told = whole({"late_dodger": 0.2, "fire": 0.11}).figure()
     assert told["max_redteam_failed_return"] == pytest.approx(0.13)
     assert told["families"]["hold-v0"]["best_paid"] == SCRIPTS
     assert told["dodger_failed_return"] == pytest.approx(0.2)
