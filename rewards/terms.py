@@ -46,8 +46,8 @@ def objective(standing: Standing) -> float:
             Test: `test_what_the_estimate_believes_earns_nothing`.
         Break a hard rule to be quicker, then succeed: nothing that follows is judged any more.
             Test: `test_a_broken_hard_rule_cannot_be_compensated`.
-        Learn a script: from level 2 up the targets are drawn from 36 names, and gas or time is short.
-            Test: `test_blind_policies_do_not_succeed`.
+        Learn a script: from level 2 up the targets are drawn from 36 names, and a wrong one costs the gas and
+            the time of a turn to it. Test: `test_a_wrong_name_of_the_catalogue_costs_a_turn`.
     """
     return float(standing.spec.succeeded(standing.progress))
 

@@ -7,6 +7,7 @@ import math
 
 from orbital_ops_env.commands import AnyCommand, EndMission, ReportFault, Unreadable
 from orbital_ops_env.missions.mission import MissionSpec, Outcome, SunKeepOut
+from orbital_ops_env.missions.targets import CATALOGUE
 from orbital_ops_env.models import OrbitalOpsObservation
 from orbital_ops_env.rewards.rubric import MissionRubric
 from orbital_ops_env.rewards.terms import Standing
@@ -37,7 +38,9 @@ class Episode:
         self._readable = 0
         self._wrong_reports = 0
         self._named: set[tuple[str, int | None]] = set()
-        self._plant = Plant(spec.start, dict(spec.targets), episode_seed, faults=spec.faults)
+        self._plant = Plant(
+            spec.start, dict(spec.targets), episode_seed, faults=spec.faults, others=CATALOGUE
+        )
         self._true = spec.advance(spec.begin(), self.snapshot.truth)
         self._sequence = spec.model_copy(update={"rules": ()})
         self._onboard = self._sequence.advance(spec.begin(), self.snapshot.estimate)

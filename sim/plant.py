@@ -107,10 +107,12 @@ class Plant:
 
     Args:
         start: The craft at mission time 0.
-        targets: What `slew` and `hold` may name.
+        targets: What the mission names.
         episode_seed: Sensor noise, tip-off details and disturbances.
         craft: Parameters of the craft.
         faults: What breaks, and when.
+        others: What the craft can turn to besides. It goes where it is told, asked for or not: a name that is
+            guessed wrong costs a turn, not ten seconds.
     """
 
     def __init__(
@@ -120,9 +122,11 @@ class Plant:
         episode_seed: int,
         craft: SpacecraftConfig | None = None,
         faults: Sequence[Fault] = (),
+        others: Mapping[str, Target] | None = None,
     ) -> None:
         self.craft = craft or SpacecraftConfig()
         self._targets = dict(targets)
+        self._known = {**(others or {}), **targets}
         self._loaded_kg, self._flow_kg_s = start.propellant_kg, self.craft.thrusters.flow_kg_s
         self._gauge = np.random.default_rng(np.random.SeedSequence([episode_seed, 5]))
         start, variation = draw_variation(start, episode_seed, self.craft)
@@ -373,9 +377,9 @@ class Plant:
         return _Flight(commands.CHECK_S)
 
     def _target(self, name: str) -> Target:
-        if name not in self._targets:
+        if name not in self._known:
             raise Refusal(f"no such target, expected one of {', '.join(self._targets)}")
-        return self._targets[name]
+        return self._known[name]
 
     def _need_a_fix(self) -> None:
         if (silent_s := self._silent_s(self._row.tolist())) > SILENT_S:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from orbital_ops_env.missions.catalog import generate
-from orbital_ops_env.missions.mission import MissionSpec, Point, Progress, RateCap, Reserve
+from orbital_ops_env.missions.mission import MissionSpec, Point, Progress, RateCap, ReduceRate, Reserve
 from orbital_ops_env.sim.frames import dcm_from_mrp, mrp_from_dcm, mrp_from_ep
 from orbital_ops_env.sim.state import Track, target_frame
 
@@ -222,6 +222,29 @@ def test_a_rate_cap_counts_from_its_time_on() -> None:
         assert spec.advance(spec.begin(), fast).broken == broken
 
 
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_rate_about_any_axis_counts(axis: int, sign: float) -> None:
+    """A spin of exactly the limit is no breach, and is within a rate directive; one of a hair more is."""
+    limit = 0.01
+    still = track(SPEC, "nadir", 0, 20)
+    cap = RateCap(rate_rad_s=limit)
+    stop = ReduceRate(opens_s=0.0, closes_s=60.0, dwell_s=5.0, rate_rad_s=limit)
+    spec = SPEC.model_copy(update={"directives": (stop, *SPEC.directives), "rules": (cap,)})
+    for rate, fast in ((limit, False), (1.001 * limit, True)):
+        spun = replace(still, omega_BN_B=sign * rate * np.eye(3)[axis] + still.omega_BN_B)
+        progress = spec.advance(spec.begin(), spun)
+        assert (progress.done, progress.broken) == ((0, {0}) if fast else (1, frozenset()))
+
+
+def test_gas_at_the_reserve_is_enough_and_less_is_not() -> None:
+    reserve_kg = 1e-3
+    spec = SPEC.model_copy(update={"rules": (Reserve(propellant_kg=reserve_kg),)})
+    for gas_kg, broken in ((reserve_kg, frozenset[int]()), (reserve_kg - 1e-9, {0})):
+        progress = spec.advance(spec.begin(), track(spec, "nadir", 0, 3, gas_kg))
+        assert progress.broken == broken
+
+
 def test_the_clock_ends_a_directive_whose_window_is_longer() -> None:
     first = POINTS[0].model_copy(update={"closes_s": 1e4})
     spec = SPEC.model_copy(update={"directives": (first, *POINTS[1:]), "clock_s": first.dwell_s + 5.0})
@@ -246,6 +269,7 @@ def test_the_clock_ends_a_directive_whose_window_is_longer() -> None:
         ("rules", [{"kind": "reserve", "propellant_kg": -1.0}]),
         ("rules", [{"kind": "reserve", "propellant_kg": math.nan}]),
         ("rules", [{"kind": "reserve", "propellant_kg": 1.0}]),
+        ("rules", [{"kind": "reserve", "propellant_kg": SPEC.start.propellant_kg}]),
         ("rules", [{"kind": "rate_cap", "rate_rad_s": 0.0}]),
     ],
 )

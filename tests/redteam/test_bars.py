@@ -7,7 +7,7 @@ import pytest
 
 from orbital_ops_env.missions.catalog import FAMILIES
 from orbital_ops_env.studies.audit_figure import BLIND_FROM, Row
-from orbital_ops_env.studies.zoo import BLIND, DODGERS, RED_TEAM, REFERENCE
+from orbital_ops_env.studies.zoo import BLIND, DODGERS, REFERENCE
 
 PAID, DODGED, GUESSED = 0.15, 0.25, 0.05
 """[-] mean return over failed episodes of the red team and of the dodger; success of blind policies."""
@@ -27,7 +27,8 @@ def test_the_red_team_earns_next_to_nothing(family: str, figure: dict[str, Any])
 def test_a_wrong_report_and_prose_beside_a_success_cost(figure: dict[str, Any]) -> None:
     """A wrong report takes half of `safety`, .05; two replies in prose a share of `format`, and 20 s."""
     for cell in figure["families"].values():
-        assert cell["spoiler_gain"] < 0
+        assert cell["reporter_gain"] <= -0.03
+        assert cell["mumbler_gain"] <= -0.01
 
 
 def test_blind_policies_do_not_succeed(rows: list[Row]) -> None:
@@ -40,7 +41,7 @@ def test_blind_policies_do_not_succeed(rows: list[Row]) -> None:
 def test_reference_earns_most(family: str, figure: dict[str, Any]) -> None:
     cell = figure["families"][family]
     assert cell["reference_return"] >= RETURN
-    assert all(c["return"] <= cell["reference_return"] for n, c in cell["policies"].items() if n in RED_TEAM)
+    assert all(c["return"] <= cell["reference_return"] for n, c in cell["policies"].items() if n in BLIND)
 
 
 def test_success_outranks_failure_in_every_pair(figure: dict[str, Any]) -> None:

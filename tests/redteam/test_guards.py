@@ -18,10 +18,12 @@ from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.rewards import terms
 from orbital_ops_env.rewards.rubric import MissionRubric, Weights
 from orbital_ops_env.server.episode import Episode
+from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.studies.reward_page import TERMS, card
 
 ROOT = Path(__file__).parents[2]
 RETURN, PROGRESS = "tests/rewards/test_return.py", "tests/missions/test_progress.py"
+POLICIES = "tests/redteam/test_policies.py"
 FAULTS, COMMANDS = "tests/server/test_faults.py", "tests/contract/test_commands.py"
 QUIET = "tests/missions/test_quiet_window.py"
 PROFILE = "one example that fails is enough"
@@ -78,6 +80,12 @@ GUARDS = [
         "self.spec.advance(self._true, snapshot.truth)",
         "self.spec.advance(self._true, snapshot.estimate)",
         f"{RETURN}::test_what_the_estimate_believes_earns_nothing",
+    ),
+    Guard(
+        Plant.__init__,
+        "{**(others or {}), **targets}",
+        "dict(targets)",
+        f"{POLICIES}::test_a_wrong_name_of_the_catalogue_costs_a_turn",
     ),
     # -- process
     Guard(
@@ -366,7 +374,6 @@ def test_a_guard_that_is_removed_is_missed(guard: Guard, monkeypatch: pytest.Mon
 
 
 OTHERS = {
-    "test_blind_policies_do_not_succeed",
     "test_the_red_team_earns_next_to_nothing",
     "test_dodging_success_costs_more_than_half",
     "test_giving_up_at_once_earns_next_to_nothing",

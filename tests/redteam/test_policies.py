@@ -4,11 +4,23 @@ from typing import Any, get_args
 
 import pytest
 
-from orbital_ops_env.commands import FaultKind, ReportFault, Subsystem, Telecommand, Unreadable, encode, parse
+from orbital_ops_env.commands import (
+    Detumble,
+    FaultKind,
+    ReportFault,
+    Slew,
+    Subsystem,
+    Telecommand,
+    Unreadable,
+    encode,
+    parse,
+)
 from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
+from orbital_ops_env.missions.targets import CATALOGUE
 from orbital_ops_env.policies.noisy import Noisy
 from orbital_ops_env.policies.redteam.blind import CONSTANT, CYCLES
 from orbital_ops_env.policies.reference import Reference
+from orbital_ops_env.policies.script import Cycle
 from orbital_ops_env.server.flight import fly
 from orbital_ops_env.studies.zoo import BLIND, SPOILERS, ZOO
 
@@ -109,3 +121,22 @@ def test_noise_is_the_same_for_a_seed_and_none_leaves_reference() -> None:
     first, again, other = (fly(SPEC, Noisy(0.3, seed), 7).commands for seed in (1, 1, 2))
     assert first == again != other
     assert fly(SPEC, Noisy(0.0, 1), 7).commands == fly(SPEC, Reference(), 7).commands
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_wrong_name_of_the_catalogue_costs_a_turn(family: str) -> None:
+    """Gas and time of the turn, as a right one would; a name of no catalogue is refused in ten seconds."""
+    spec = generate(family, 0, 3)
+    named = {name for name, _ in spec.targets}
+    wrong = next(name for name in CATALOGUE if name not in named)
+    flown = fly(spec, Cycle(Detumble(rate_deg_s=0.1), Slew(target=wrong, rate_deg_s=0.5)), 3)
+    start, after = flown.views[1].telemetry, flown.views[2].telemetry
+    assert after.reason != "refused"
+    assert after.time_s - start.time_s > 30.0
+    assert start.propellant_g - after.propellant_g > 0.2
+    refused = fly(spec, Cycle(Slew(target="NOWHERE", rate_deg_s=0.5)), 3).views[1].telemetry
+    assert (refused.reason, refused.time_s, refused.propellant_g) == (
+        "refused",
+        10.0,
+        flown.views[0].telemetry.propellant_g,
+    )

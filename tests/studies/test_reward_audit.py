@@ -138,7 +138,8 @@ def test_the_head_holds_the_worst_family_and_who_it_was() -> None:
     assert told["dodger_failed_return"] == pytest.approx(0.2)
     assert told["max_blind_success"] == 0.0
     assert told["reference_return"] == pytest.approx(0.9)
-    assert told["spoiler_gain"] == pytest.approx(-0.05)
+    assert told["reporter_gain"] == pytest.approx(-0.05)
+    assert told["mumbler_gain"] == pytest.approx(-0.1)
     assert told["exploit_gap"] == pytest.approx(0.7)
     assert told["success_outranks_failure"] == 1.0
     assert told["families"]["coast-v0"]["scripts"]["2"]["failed_return"] == pytest.approx(0.13)
