@@ -5,8 +5,9 @@ import math
 import numpy as np
 
 from orbital_ops_env.sim import kernels
+from orbital_ops_env.sim.constants import EARTH_RADIUS_M, GEO_RADIUS_M
 from orbital_ops_env.sim.frames import Mat3, dcm_from_ep, ep_from_dcm, relative, rotation_of_ep
-from orbital_ops_env.sim.state import Nadir, Orbit, Relay, SpacecraftConfig, Target, target_frame
+from orbital_ops_env.sim.state import Nadir, Orbit, Relay, Site, SpacecraftConfig, Target, target_frame
 from orbital_ops_env.sim.vehicle import Vehicle
 
 SLEW_AUTHORITY = 0.6
@@ -75,9 +76,14 @@ class Autopilot:
         guidance.follow = kernels.FIXED
         if isinstance(target, Nadir):
             guidance.follow = kernels.NADIR
+        if isinstance(target, Relay | Site):
+            guidance.anchor_angle = target.longitude_rad + self._orbit.sidereal_rad
         if isinstance(target, Relay):
             guidance.follow = kernels.RELAY
-            guidance.relay_angle = target.longitude_rad + self._orbit.sidereal_rad
+            guidance.anchor_radius, guidance.anchor_latitude = GEO_RADIUS_M, 0.0
+        if isinstance(target, Site):
+            guidance.follow = kernels.SITE
+            guidance.anchor_radius, guidance.anchor_latitude = EARTH_RADIUS_M, target.latitude_rad
         guidance.frame = frame
         guidance.start = t
         guidance.axis = axis

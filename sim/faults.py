@@ -47,9 +47,56 @@ class StuckOpen:
     kind: Literal["stuck_open"] = "stuck_open"
 
 
-Fault = GyroBias | TrackerOutage | StuckClosed | StuckOpen
+@dataclass(frozen=True)
+class WeakThruster:
+    """A half-blocked thruster gives a share of its thrust and takes the same share of its gas."""
+
+    onset_s: Onset
+    unit: Unit
+    share: Annotated[float, Field(gt=0, lt=1)]
+    """[-] of thrust and flow that is left."""
+    kind: Literal["weak_thruster"] = "weak_thruster"
+
+
+@dataclass(frozen=True)
+class GyroDrift:
+    """The gyro's bias grows; a calibration takes out what there is of it by then."""
+
+    onset_s: Onset
+    drift_rad_s2: tuple[float, float, float]
+    """[rad/s^2] (3,) in B."""
+    kind: Literal["gyro_drift"] = "gyro_drift"
+
+
+@dataclass(frozen=True)
+class Leak:
+    """The tank loses gas through a hole, whose jet turns the craft; nothing on board can close it.
+
+    The flow through a small hole into the vacuum is choked, so flow and torque are in proportion to the
+    pressure, and that to the gas left.
+    """
+
+    onset_s: Onset
+    flow_kg_s: Annotated[float, Field(gt=0)]
+    """[kg/s] as it begins."""
+    torque_n_m: tuple[float, float, float]
+    """[N m] (3,) in B, as it begins."""
+    kind: Literal["leak"] = "leak"
+
+
+@dataclass(frozen=True)
+class PanelLoss:
+    """A part of the solar panel gives no more power."""
+
+    onset_s: Onset
+    share: Annotated[float, Field(ge=0, lt=1)]
+    """[-] of its power that is left."""
+    kind: Literal["panel"] = "panel"
+
+
+Fault = GyroBias | GyroDrift | TrackerOutage | StuckClosed | StuckOpen | WeakThruster | Leak | PanelLoss
 
 
 def unit_of(fault: Fault) -> int | None:
     """[-] The thruster that is broken; None for a fault of another subsystem."""
-    return fault.unit if isinstance(fault, StuckClosed | StuckOpen) else None
+    return fault.unit if isinstance(fault, StuckClosed | StuckOpen | WeakThruster) else None

@@ -16,7 +16,7 @@ from Basilisk.architecture.numbaModel import NumbaModel
 from numba.extending import register_jitable
 
 from orbital_ops_env.sim import frames
-from orbital_ops_env.sim.constants import EARTH_RATE_RAD_S, GEO_RADIUS_M, MU_EARTH
+from orbital_ops_env.sim.constants import EARTH_RATE_RAD_S, MU_EARTH
 from orbital_ops_env.sim.frames import (
     angle_between,
     cross,
@@ -38,12 +38,15 @@ from orbital_ops_env.sim.frames import (
     rotate_back,
     rotation_of_ep,
     scaled,
+    site_frame,
     unit,
 )
-from orbital_ops_env.sim.state import Sensors, Tank, Thrusters
+from orbital_ops_env.sim.state import Payload, Sensors, Tank, Thrusters
 
-FIXED, NADIR, RELAY = 0, 1, 2
+FIXED, NADIR, RELAY, SITE = 0, 1, 2, 3
 """What a `Guidance` frame follows."""
+OFF, IMAGE, SEND = 0, 1, 2
+"""What the `PayloadDriver` does."""
 STAR_TRACKER, SUN_SENSORS, GYRO = 0, 1, 2
 """What corrects the `Estimator`."""
 STEP_S = Thrusters().step_s
@@ -88,6 +91,8 @@ SCALARS = {
     "rate": 24,
     "sun_angle": 25,
     "silent": 26,
+    "imaging": 27,
+    "sending": 28,
 }
 VECTORS = {
     "true_sigma": slice(1, 4),
@@ -103,7 +108,7 @@ ROW = SCALARS | VECTORS
 board; `silent` counts the seconds since the last star tracker solution in which, by the estimate, nothing is
 in its way, and is 0 before the first.
 """
-ROW_SIZE = 27
+ROW_SIZE = 29
 RING_SIZE = 16
 """[-] rows that the `Recorder` keeps, one a second."""
 
@@ -128,7 +133,7 @@ class _Kernel(NumbaModel):
 
 
 class Gyro(_Kernel):
-    """Body rate with white noise and a constant bias, at 10 Hz; a fault adds another bias."""
+    """Body rate with white noise and a constant bias, at 10 Hz; a fault adds another bias, or one that grows."""
 
     def __init__(self, seed: int, noise_rad_s: float, bias_rad_s: np.ndarray) -> None:
         super().__init__("gyro")
@@ -139,14 +144,18 @@ class Gyro(_Kernel):
         self.memory.bias = bias_rad_s
         self.memory.fault_s = np.inf
         self.memory.fault_bias = np.zeros(3)
+        self.memory.drift_s = np.inf
+        self.memory.drift = np.zeros(3)
 
     @staticmethod
     def UpdateStateImpl(stateInMsgPayload, imuOutMsgPayload, CurrentSimNanos, memory, rng):
         memory.count += 1
         noise = rng.standard_normal(3)
-        faulty = 1.0 if CurrentSimNanos / 1e9 >= memory.fault_s else 0.0
+        t = CurrentSimNanos / 1e9
+        faulty = 1.0 if t >= memory.fault_s else 0.0
+        drifted = t - memory.drift_s if t >= memory.drift_s else 0.0
         for i in range(3):
-            bias = memory.bias[i] + faulty * memory.fault_bias[i]
+            bias = memory.bias[i] + faulty * memory.fault_bias[i] + drifted * memory.drift[i]
             imuOutMsgPayload.AngVelPlatform[i] = (
                 stateInMsgPayload.omega_BN_B[i] + bias + memory.noise * noise[i]
             )
@@ -305,13 +314,22 @@ def _given(q):
 
 
 @register_jitable
-def _relay_direction(angle, r):
-    """Unit vector from the craft to a geostationary relay at a right ascension [rad]."""
-    to_relay = np.empty(3)
-    to_relay[0] = GEO_RADIUS_M * math.cos(angle) - r[0]
-    to_relay[1] = GEO_RADIUS_M * math.sin(angle) - r[1]
-    to_relay[2] = -r[2]
-    return unit(to_relay)
+def _anchor_direction(radius, latitude, angle, r):
+    """Unit vector from the craft to what turns with the Earth, at a latitude and a right ascension [rad]."""
+    level = radius * math.cos(latitude)
+    to_anchor = np.empty(3)
+    to_anchor[0] = level * math.cos(angle) - r[0]
+    to_anchor[1] = level * math.sin(angle) - r[1]
+    to_anchor[2] = radius * math.sin(latitude) - r[2]
+    return unit(to_anchor)
+
+
+@register_jitable
+def _anchor_frame(follow, direction, r, v, sun):
+    """dcm_RN of a relay or of a place on the ground."""
+    if follow == SITE:
+        return site_frame(direction, unit(cross(r, v)))
+    return pointing_frame(direction, sun)
 
 
 @register_jitable
@@ -343,7 +361,9 @@ class Guidance(_Kernel):
         self.memory.follow = FIXED
         self.memory.frame = np.eye(3)
         self.memory.sun = sun_hat_N
-        self.memory.relay_angle = 0.0
+        self.memory.anchor_angle = 0.0
+        self.memory.anchor_latitude = 0.0
+        self.memory.anchor_radius = 1.0
         self.memory.start = 0.0
         self.memory.axis = np.array([1.0, 0.0, 0.0])
         self.memory.angle = 0.0
@@ -368,10 +388,12 @@ class Guidance(_Kernel):
                 frame = nadir_frame(r, v)
                 later = nadir_frame(r1, v1)
             else:
-                angle = memory.relay_angle + EARTH_RATE_RAD_S * t
-                frame = pointing_frame(_relay_direction(angle, r), memory.sun)
-                ahead = _relay_direction(angle + EARTH_RATE_RAD_S, r1)
-                later = pointing_frame(ahead, memory.sun)
+                angle = memory.anchor_angle + EARTH_RATE_RAD_S * t
+                radius, latitude = memory.anchor_radius, memory.anchor_latitude
+                here = _anchor_direction(radius, latitude, angle, r)
+                ahead = _anchor_direction(radius, latitude, angle + EARTH_RATE_RAD_S, r1)
+                frame = _anchor_frame(memory.follow, here, r, v, memory.sun)
+                later = _anchor_frame(memory.follow, ahead, r1, v1, memory.sun)
         drift = rotation_of_ep(ep_from_dcm(relative(later, frame)))
         turned, speed, push = _turn_profile(t - memory.start, memory.angle, memory.rate, memory.acceleration)
         remaining = dcm_from_ep(ep_of_rotation(scaled(memory.angle - turned, memory.axis)))
@@ -487,6 +509,83 @@ class ValveDriver(_Kernel):
             memory.pulse = max(memory.pulse - TICKS_PER_CONTROL, 0)
 
 
+class Hole(_Kernel):
+    """A leak of the tank at 10 Hz: gas lost and torque of its jet, in proportion to the gas left.
+
+    Source: choked flow of an ideal gas at constant temperature, Sutton, Rocket Propulsion Elements, chapter 3.
+    """
+
+    def __init__(self, onset_s: float, flow_kg_s: float, torque_n_m: np.ndarray) -> None:
+        super().__init__("hole")
+        self.tankInMsg = messaging.FuelTankMsgReader()
+        self.flowOutMsg = messaging.MassFlowRateMsg()
+        self.torqueOutMsg = messaging.CmdTorqueBodyMsg()
+        self.memory.onset = onset_s
+        self.memory.flow = flow_kg_s
+        self.memory.torque = torque_n_m
+        self.memory.full = 0.0
+
+    @staticmethod
+    def UpdateStateImpl(tankInMsgPayload, flowOutMsgPayload, torqueOutMsgPayload, CurrentSimNanos, memory):
+        memory.count += 1
+        if CurrentSimNanos / 1e9 < memory.onset:
+            return
+        if memory.full == 0.0:
+            memory.full = tankInMsgPayload.fuelMass
+        left = max(tankInMsgPayload.fuelMass, 0.0) / memory.full if memory.full > 0.0 else 0.0
+        flowOutMsgPayload.massFlowRate = memory.flow * left
+        for i in range(3):
+            torqueOutMsgPayload.torqueRequestBody[i] = memory.torque[i] * left
+
+
+class PayloadDriver(_Kernel):
+    """Switches imager and radio at 1 Hz, as a command asks and pointing allows.
+
+    Neither works before the reference has arrived at the target. An exposure must not be broken; the radio
+    sends while its beam is on the target. Whether a station receives is Basilisk's to say.
+    """
+
+    def __init__(self, payload: Payload) -> None:
+        super().__init__("payload_driver")
+        self.guidInMsg = messaging.AttGuidMsgReader()
+        self.imagerOutMsg = messaging.DeviceCmdMsg()
+        self.radioOutMsg = messaging.DeviceCmdMsg()
+        self.imagerPowerOutMsg = messaging.DeviceStatusMsg()
+        self.radioPowerOutMsg = messaging.DeviceStatusMsg()
+        self.memory.mode = OFF
+        self.memory.arrival = 0.0
+        self.memory.error_limit = payload.steady_rad
+        self.memory.rate_limit = payload.steady_rad_s
+        self.memory.beam = payload.beam_rad
+        self.memory.exposure = payload.exposure_s
+        self.memory.exposed = 0.0
+
+    @staticmethod
+    def UpdateStateImpl(
+        guidInMsgPayload,
+        imagerOutMsgPayload,
+        radioOutMsgPayload,
+        imagerPowerOutMsgPayload,
+        radioPowerOutMsgPayload,
+        CurrentSimNanos,
+        memory,
+    ):
+        memory.count += 1
+        there = CurrentSimNanos / 1e9 >= memory.arrival
+        error = norm(rotation_of_ep(ep_from_mrp(guidInMsgPayload.sigma_BR.copy())))
+        steady = error < memory.error_limit and norm(guidInMsgPayload.omega_BR_B) < memory.rate_limit
+        imaging = there and memory.mode == IMAGE and steady and memory.exposed < memory.exposure
+        if imaging:
+            memory.exposed += 1.0
+        elif memory.exposed < memory.exposure:
+            memory.exposed = 0.0
+        sending = there and memory.mode == SEND and error < memory.beam
+        imagerOutMsgPayload.deviceCmd = 1 if imaging else 0
+        imagerPowerOutMsgPayload.deviceStatus = 1 if imaging else 0
+        radioOutMsgPayload.deviceCmd = 1 if sending else 0
+        radioPowerOutMsgPayload.deviceStatus = 1 if sending else 0
+
+
 class Recorder(_Kernel):
     """Copies one row of truth and estimate a second into a ring, where Python can read it cheaply."""
 
@@ -501,6 +600,8 @@ class Recorder(_Kernel):
         self.panelInMsg = messaging.PowerNodeUsageMsgReader()
         self.eclipseInMsg = messaging.EclipseMsgReader()
         self.stInMsg = messaging.STSensorMsgReader()
+        self.imagerInMsg = messaging.DataNodeUsageMsgReader()
+        self.radioInMsg = messaging.DataNodeUsageMsgReader()
         self.memory.rate_limit = SLOW * sensors.tracker_rate_rad_s
         self.memory.sun_limit = sensors.tracker_sun_rad + CLEAR_RAD
         self.memory.nadir_limit = sensors.tracker_nadir_rad + CLEAR_RAD
@@ -525,6 +626,8 @@ class Recorder(_Kernel):
         panelInMsgPayload,
         eclipseInMsgPayload,
         stInMsgPayload,
+        imagerInMsgPayload,
+        radioInMsgPayload,
         CurrentSimNanos,
         memory,
     ):
@@ -563,3 +666,5 @@ class Recorder(_Kernel):
         elif clear and memory.acquired == 1:
             memory.silent += 1.0
         row[26] = memory.silent
+        row[27] = 1.0 if imagerInMsgPayload.baudRate > 0.0 else 0.0
+        row[28] = 1.0 if radioInMsgPayload.baudRate < 0.0 else 0.0

@@ -25,6 +25,7 @@ from orbital_ops_env.sim.state import (
     Limits,
     Sensed,
     Snapshot,
+    Site,
     SpacecraftConfig,
     Start,
     Target,
@@ -54,6 +55,14 @@ HOLD_REACH_RAD = math.radians(10.0)
 """[rad] a hold farther from its target than this is refused."""
 CALIBRATION_RATE_RAD_S = math.radians(0.5)
 """[rad/s] fastest star tracker rate that a calibration accepts."""
+IMAGE_DEADBAND_RAD = math.radians(0.5)
+"""[rad] of the hold while the imager waits and exposes."""
+IMAGE_LIMIT_S = 120.0
+"""[s] in which an image is taken or never."""
+DOWNLINK_DEADBAND_RAD = math.radians(1.0)
+"""[rad] of the hold while the radio sends."""
+DOWNLINK_LIMIT_S = 600.0
+"""[s] longest downlink; no pass at 500 km lasts so long."""
 SHORTEST_TURN_S = 30.0
 """[s] least time a slew is given before it is cut off."""
 ENDINGS: Final[tuple[tuple[EndReason, LimitName], ...]] = (
@@ -79,9 +88,20 @@ OPEN_S = kernels.OPEN_PERIODS * Thrusters().control_s
 """[s] for which a valve is open without a command before that is a limit."""
 OPEN_VALVES = 3
 """[-] most that are open at once: one an axis."""
-TIME, ON_TIME, BATTERY, RATE, SUN_ANGLE, ERROR, ERROR_RATE, SILENT = (
+TIME, ON_TIME, BATTERY, RATE, SUN_ANGLE, ERROR, ERROR_RATE, SILENT, IMAGING, SENDING = (
     kernels.SCALARS[name]
-    for name in ("t", "on_time", "battery", "rate", "sun_angle", "error", "error_rate", "silent")
+    for name in (
+        "t",
+        "on_time",
+        "battery",
+        "rate",
+        "sun_angle",
+        "error",
+        "error_rate",
+        "silent",
+        "imaging",
+        "sending",
+    )
 )
 
 
@@ -93,7 +113,9 @@ class _Flight:
     runs_out: EndReason = "completed"
     """The reason given when its time is up."""
     done: Callable[[list[float]], bool] | None = None
-    """Whether a row counts towards `STEADY_S`; None for a command that just lasts."""
+    """Whether a row counts towards `steady_s`; None for a command that just lasts."""
+    steady_s: int = STEADY_S
+    """[s] for which rows must count."""
     silent_s: float = math.inf
     """[s] silence of the attitude source that is an alarm."""
 
@@ -130,7 +152,8 @@ class Plant:
         self._loaded_kg, self._flow_kg_s = start.propellant_kg, self.craft.thrusters.flow_kg_s
         self._gauge = np.random.default_rng(np.random.SeedSequence([episode_seed, 5]))
         start, variation = draw_variation(start, episode_seed, self.craft)
-        self._vehicle = Vehicle(start, variation, self.craft, faults)
+        stations = {name: target for name, target in targets.items() if isinstance(target, Site)}
+        self._vehicle = Vehicle(start, variation, self.craft, faults, stations)
         self._open = [fault for fault in faults if isinstance(fault, StuckOpen)]
         self._pilot = Autopilot(self._vehicle, start.orbit, self.craft)
         self._row = self._vehicle.advance(0.0)[-1]
@@ -177,7 +200,7 @@ class Plant:
         last = math.ceil(min(end, edge))
         beyond, steady = self._beyond(row, flight, limits), 0
         while True:
-            ahead = min(self._quiet_s(row, limits), STEADY_S - steady)
+            ahead = min(self._quiet_s(row, limits), flight.steady_s - steady)
             t = min(t + max(ahead, 1), last)
             stretches.append(self._vehicle.advance(t))
             row = stretches[-1][-1].tolist()
@@ -187,7 +210,7 @@ class Plant:
                     steady = steady + 1 if flight.done(each) else 0
             if begun := _begun(before, beyond):
                 return np.concatenate(stretches), *begun
-            if steady >= STEADY_S:
+            if steady >= flight.steady_s:
                 return np.concatenate(stretches), "completed", ""
             if t >= end:
                 return np.concatenate(stretches), flight.runs_out, ""
@@ -265,19 +288,11 @@ class Plant:
         self._pilot.set_gains(*self._pilot.deadband_gains(SLEW_DEADBAND_RAD))
         arrival = self.t + nominal
         patience = max(2 * nominal, nominal + SHORTEST_TURN_S)
-        return _Flight(patience, "duration", lambda row: _settled(row, arrival), SILENT_S)
+        return _Flight(patience, "duration", lambda row: _settled(row, arrival), silent_s=SILENT_S)
 
     @_begin.register
     def _(self, command: commands.Hold) -> _Flight:
-        target = self._target(command.target)
-        self._need_a_fix()
-        away = self._pilot.angle_to(target, self.t)
-        if away > HOLD_REACH_RAD:
-            raise Refusal(f"{command.target} is {math.degrees(away):.0f} deg away, slew first")
-        self._pilot.turn_to(target, EASE_RAD_S, self.t)
-        if away < EASE_RAD:
-            self._vehicle.guidance.memory.angle = 0.0
-        self._pilot.set_gains(*self._pilot.deadband_gains(math.radians(command.deadband_deg)))
+        self._hold(command.target, math.radians(command.deadband_deg))
         return _Flight(command.duration_s, "duration", silent_s=SILENT_S)
 
     @_begin.register
@@ -350,10 +365,33 @@ class Plant:
             raise Refusal(f"{command.kind} takes no unit")
         return _Flight(commands.SWITCH_S)
 
-    @_begin.register(commands.Image)
-    @_begin.register(commands.Downlink)
-    def _(self, command: commands.Image | commands.Downlink) -> _Flight:
-        raise Refusal(f"{command.command}: subsystem not installed")
+    @_begin.register
+    def _(self, command: commands.Image) -> _Flight:
+        payload, driver = self.craft.payload, self._vehicle.payload.memory
+        if self._stored_bit() + payload.image_bit > payload.storage_bit:
+            raise Refusal("storage full, downlink first")
+        driver.arrival = self._hold(command.target, IMAGE_DEADBAND_RAD)
+        driver.mode, driver.exposed = kernels.IMAGE, 0.0
+
+        def taken(row: list[float]) -> bool:
+            return driver.exposed >= payload.exposure_s and not row[IMAGING]
+
+        return _Flight(IMAGE_LIMIT_S, "duration", taken, steady_s=1, silent_s=SILENT_S)
+
+    @_begin.register
+    def _(self, command: commands.Downlink) -> _Flight:
+        self._target(command.station)
+        if command.station not in self._vehicle.stations:
+            stations = ", ".join(self._vehicle.stations) or "none"
+            raise Refusal(f"not a station, expected one of {stations}")
+        if self._stored_bit() <= 0:
+            raise Refusal("nothing stored, image first")
+        if not self._in_view(command.station):
+            raise Refusal(f"{command.station} is not in view")
+        driver = self._vehicle.payload.memory
+        arrival = driver.arrival = self._hold(command.station, DOWNLINK_DEADBAND_RAD)
+        driver.mode = kernels.SEND
+        return _Flight(DOWNLINK_LIMIT_S, "duration", lambda row: _silent(row, arrival), silent_s=SILENT_S)
 
     @_begin.register
     def _(self, command: commands.EndMission) -> _Flight:
@@ -368,6 +406,7 @@ class Plant:
         valves = self._vehicle.valves.memory
         valves.inhibit, valves.channel, valves.pulse, valves.test = 1, -1, 0, 0
         self._vehicle.estimator.memory.calibrating = 0
+        self._vehicle.payload.memory.mode = kernels.OFF
         valves.bias = np.array(self._vehicle.estimator.memory.bias)
         self._vehicle.guide_by(sun_safe=False)
 
@@ -375,6 +414,31 @@ class Plant:
         valves = self._vehicle.valves.memory
         valves.test = kernels.TEST_PERIODS
         return _Flight(commands.CHECK_S)
+
+    def _hold(self, name: str, deadband_rad: float) -> float:
+        """Hold a target that is near within a deadband.
+
+        Returns:
+            [s] Mission time from which the reference is on the target.
+        """
+        target = self._target(name)
+        self._need_a_fix()
+        away = self._pilot.angle_to(target, self.t)
+        if away > HOLD_REACH_RAD:
+            raise Refusal(f"{name} is {math.degrees(away):.0f} deg away, slew first")
+        arrival = self.t + self._pilot.turn_to(target, EASE_RAD_S, self.t)
+        if away < EASE_RAD:
+            self._vehicle.guidance.memory.angle, arrival = 0.0, self.t
+        self._pilot.set_gains(*self._pilot.deadband_gains(deadband_rad))
+        return arrival
+
+    def _stored_bit(self) -> float:
+        """[bit] in the storage."""
+        return float(self._vehicle.storage.storageUnitDataOutMsg.read().storageLevel)
+
+    def _in_view(self, station: str) -> bool:
+        """Whether a station sees the craft."""
+        return bool(self._vehicle.stations[station].accessOutMsgs[0].read().hasAccess)
 
     def _target(self, name: str) -> Target:
         if name not in self._known:
@@ -424,6 +488,7 @@ class Plant:
             surplus_rate_rad_s=np.array(valves.surplus),
             battery_fraction=float(row[BATTERY]),
             panel_w=float(row[kernels.ROW["panel"]]),
+            stored=self._stored_bit() / self.craft.payload.storage_bit,
             branch="AB"[int(valves.branch)],  # type: ignore[arg-type]
             isolated=tuple(int(n) + 1 for n in np.flatnonzero(valves.isolated)),
             source=sources[int(navigator.source)],  # type: ignore[arg-type]
@@ -437,6 +502,9 @@ def _track(table: np.ndarray, sigma: str, omega: str, propellant: np.ndarray) ->
         omega_BN_B=table[:, kernels.ROW[omega]],
         propellant_kg=propellant,
         on_time_s=table[:, ON_TIME],
+        battery=table[:, BATTERY],
+        imaging=table[:, IMAGING] > 0,
+        sending=table[:, SENDING] > 0,
     )
 
 
@@ -451,6 +519,11 @@ def _begun(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[EndReason, 
 def _soonest_s(angle: float, rate: float, acceleration: float) -> float:
     """[s] time in which an angle can be covered from a rate; 0 for an angle that is not positive."""
     return 2 * angle / (rate + math.sqrt(rate**2 + 2 * acceleration * angle)) if angle > 0 else 0.0
+
+
+def _silent(row: list[float], arrival: float) -> bool:
+    """Whether the radio has nothing more to send, or nobody to send it to."""
+    return row[TIME] > arrival and not row[SENDING]
 
 
 def _settled(row: list[float], arrival: float) -> bool:

@@ -29,6 +29,7 @@ from orbital_ops_env.sim.frames import (
     nadir_frame,
     orbit_state,
     pointing_frame,
+    site_frame,
     sun_direction,
     sun_frame,
     unit,
@@ -160,6 +161,32 @@ class Power:
 
 
 @dataclass(frozen=True)
+class Payload:
+    """Imager, data storage and radio; all look along the payload axis."""
+
+    steady_rad: float = math.radians(1.0)
+    """[rad] the imager exposes under this pointing error,"""
+    steady_rad_s: float = math.radians(0.1)
+    """[rad/s] and under this rate error, both by the estimate; engineering values for a short exposure."""
+    exposure_s: float = 20.0
+    """[s] of one image; a break begins it anew."""
+    image_bit: float = 60e6
+    """[bit] of one image; engineering value for a compressed frame of some megapixels."""
+    storage_bit: float = 120e6
+    """[bit] two images: small, so that downlinks come between images."""
+    imager_w: float = 8.0
+    """[W] while it exposes; class of a small imager."""
+    beam_rad: float = math.radians(10.0)
+    """[rad] off the payload axis up to which the radio reaches; engineering value for a patch array."""
+    downlink_bit_s: float = 1e6
+    """[bit/s] S band. Source: 0.1 to 2 Mbit/s, NASA Small Spacecraft State of the Art, communications."""
+    radio_w: float = 20.0
+    """[W] while it sends; same source."""
+    mask_rad: float = math.radians(10.0)
+    """[rad] elevation of the craft, seen from a station, above which there is a link; common mask."""
+
+
+@dataclass(frozen=True)
 class Environment:
     """What disturbs the craft; an episode draws the strength of each around these."""
 
@@ -193,6 +220,7 @@ class SpacecraftConfig:
     tank: Tank = field(default_factory=Tank)
     sensors: Sensors = field(default_factory=Sensors)
     power: Power = field(default_factory=Power)
+    payload: Payload = field(default_factory=Payload)
     environment: Environment = field(default_factory=Environment)
     body_rate_rad_s: float = math.radians(12.0)
     """[rad/s] alarm above it: 20 % over the worst tip-off."""
@@ -262,6 +290,16 @@ class Relay:
 
 
 @dataclass(frozen=True)
+class Site:
+    """A place on the ground, on a spherical Earth; a station for downlinks."""
+
+    latitude_rad: float
+    longitude_rad: float
+    """[rad] east longitude."""
+    kind: Literal["site"] = "site"
+
+
+@dataclass(frozen=True)
 class Sun:
     """The panel's target."""
 
@@ -275,7 +313,7 @@ class Nadir:
     kind: Literal["nadir"] = "nadir"
 
 
-Target = Star | Relay | Sun | Nadir
+Target = Star | Relay | Site | Sun | Nadir
 
 
 def pointing_axis(target: Target) -> Vec3:
@@ -289,6 +327,22 @@ def relay_position(relay: Relay, sidereal_rad: float, t: float) -> Vec3:
     return GEO_RADIUS_M * np.array([math.cos(angle), math.sin(angle), 0.0])
 
 
+def site_positions(site: Site, sidereal_rad: float, t: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[m] (n, 3) positions of a place in N at mission times t [s] (n,)."""
+    angle = site.longitude_rad + sidereal_rad + EARTH_RATE_RAD_S * t
+    level = math.cos(site.latitude_rad)
+    up = np.full_like(angle, math.sin(site.latitude_rad))
+    return EARTH_RADIUS_M * np.stack([level * np.cos(angle), level * np.sin(angle), up], axis=1)
+
+
+def elevations(site: Site, orbit: Orbit, t: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[rad] (n,) Elevation of the craft above a place's horizon at mission times t [s] (n,)."""
+    place = site_positions(site, orbit.sidereal_rad, t)
+    to_craft = orbit.positions(t) - place
+    sine = np.sum(place * to_craft, axis=1) / (EARTH_RADIUS_M * np.linalg.norm(to_craft, axis=1))
+    return np.arcsin(np.clip(sine, -1.0, 1.0))
+
+
 def target_frame(target: Target, orbit: Orbit, t: float) -> Mat3:
     """dcm_RN of the attitude that points at a target at mission time t [s]."""
     r, v = orbit.state(t)
@@ -299,6 +353,9 @@ def target_frame(target: Target, orbit: Orbit, t: float) -> Mat3:
         case Relay():
             to_relay = relay_position(target, orbit.sidereal_rad, t) - r
             return pointing_frame(unit(to_relay), orbit.sun_hat_N)
+        case Site():
+            to_site = site_positions(target, orbit.sidereal_rad, np.array([t]))[0] - r
+            return site_frame(unit(to_site), unit(cross(r, v)))
         case Sun():
             return sun_frame(orbit.sun_hat_N, unit(cross(r, v)))
         case Nadir():
@@ -316,6 +373,9 @@ def target_directions(target: Target, orbit: Orbit, t: NDArray[np.float64]) -> N
             relay = GEO_RADIUS_M * np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1)
             to_relay = relay - orbit.positions(t)
             return to_relay / np.linalg.norm(to_relay, axis=1, keepdims=True)
+        case Site():
+            to_site = site_positions(target, orbit.sidereal_rad, t) - orbit.positions(t)
+            return to_site / np.linalg.norm(to_site, axis=1, keepdims=True)
         case Sun():
             return orbit.sun_hat_N[None]
         case Nadir():
@@ -366,6 +426,12 @@ class Track:
     """[kg] (n,) usable propellant: by mass if true, counted from valve on-time if estimated."""
     on_time_s: NDArray[np.float64]
     """[s] (n,) valve on-time since mission time 0, all thrusters."""
+    battery: NDArray[np.float64]
+    """[-] (n,) charge as a share of the capacity."""
+    imaging: NDArray[np.bool_]
+    """(n,) whether the imager exposes."""
+    sending: NDArray[np.bool_]
+    """(n,) whether the radio sends data and a station receives them."""
 
     @cached_property
     def payload_N(self) -> NDArray[np.float64]:
@@ -408,6 +474,8 @@ class Sensed:
     the command began."""
     battery_fraction: float
     panel_w: float
+    stored: float
+    """[-] data in the storage as a share of its capacity."""
     branch: Literal["A", "B"]
     isolated: tuple[int, ...]
     source: Literal["star_tracker", "sun_sensors", "gyro"]

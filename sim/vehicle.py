@@ -7,7 +7,7 @@ instruments and onboard software that it lacks are the kernels beside it.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,23 +25,44 @@ from Basilisk.simulation import (
     dragDynamicEffector,
     eclipse,
     exponentialAtmosphere,
+    extForceTorque,
     fuelTank,
     gravityEffector,
+    groundLocation,
     magneticFieldCenteredDipole,
+    planetEphemeris,
     radiationPressure,
     simpleBattery,
+    simpleInstrument,
     simplePowerSink,
     simpleSolarPanel,
+    simpleStorageUnit,
     spacecraft,
+    spaceToGroundTransmitter,
     thrusterDynamicEffector,
 )
 from Basilisk.utilities import SimulationBaseClass
 
 from orbital_ops_env.sim import kernels
-from orbital_ops_env.sim.constants import ASTRONOMICAL_UNIT_M, EARTH_RADIUS_M, MU_EARTH
-from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage
+from orbital_ops_env.sim.constants import (
+    ASTRONOMICAL_UNIT_M,
+    EARTH_RADIUS_M,
+    EARTH_RATE_RAD_S,
+    MU_EARTH,
+)
+from orbital_ops_env.sim.faults import (
+    Fault,
+    GyroBias,
+    GyroDrift,
+    Leak,
+    PanelLoss,
+    StuckClosed,
+    StuckOpen,
+    TrackerOutage,
+    WeakThruster,
+)
 from orbital_ops_env.sim.frames import Vec3, dcm_from_mrp, ep_from_mrp, ep_of_rotation, ep_product
-from orbital_ops_env.sim.state import PANEL_B, SpacecraftConfig, Start
+from orbital_ops_env.sim.state import PANEL_B, Site, SpacecraftConfig, Start
 from orbital_ops_env.sim.variation import Variation
 
 SECOND_NS = 1_000_000_000
@@ -58,10 +79,23 @@ def _quiet() -> None:
 
 
 class Vehicle:
-    """A spacecraft in orbit that can be advanced in time."""
+    """A spacecraft in orbit that can be advanced in time.
+
+    Args:
+        start: The craft at mission time 0.
+        variation: What differs between the episodes of a mission.
+        craft: Parameters of the craft.
+        faults: What breaks, and when.
+        stations: Places on the ground that receive what the radio sends, by name.
+    """
 
     def __init__(
-        self, start: Start, variation: Variation, craft: SpacecraftConfig, faults: Sequence[Fault] = ()
+        self,
+        start: Start,
+        variation: Variation,
+        craft: SpacecraftConfig,
+        faults: Sequence[Fault] = (),
+        stations: Mapping[str, Site] | None = None,
     ) -> None:
         _quiet()
         self.craft = craft
@@ -82,9 +116,11 @@ class Vehicle:
         self._disturbances(variation)
         self._instruments(start, variation)
         self._flight_software(start)
+        self._payload(start, stations or {})
         self._power(variation)
         self._recorder(variation)
-        for fault in faults:
+        self._changes: list[tuple[float, Callable[[], None]]] = []
+        for fault in sorted(faults, key=lambda fault: fault.onset_s):
             self._break(fault)
         self._sim.InitializeSimulation()
         self._ring = self.recorder.memory.rows
@@ -103,6 +139,10 @@ class Vehicle:
             ValueError: The rows are more than `kernels.RING_SIZE`, so the first are lost.
         """
         nanos, expected, first = round(t * SECOND_NS), round(t / self.dt) + 1, self.recorder.memory.count
+        while self._changes and self._changes[0][0] <= t:
+            onset_s, change = self._changes.pop(0)
+            self._sim.TotalSim.StepUntilStop(round(onset_s * SECOND_NS), BODY)
+            change()
         self._sim.TotalSim.StepUntilStop(nanos, BODY)
         reached, updates = self._sim.TotalSim.CurrentNanos, self.estimator.memory.count
         if reached != nanos or updates != expected:
@@ -350,6 +390,55 @@ class Vehicle:
             messaging.ThrustConfigArray_setitem(layout.thrusters, number, channel)
         return messaging.THRArrayConfigMsg().write(layout)
 
+    def _payload(self, start: Start, stations: Mapping[str, Site]) -> None:
+        """Imager, storage and radio, and the stations on the turning Earth."""
+        payload = self.craft.payload
+        self.payload = kernels.PayloadDriver(payload)
+        self.payload.guidInMsg.subscribeTo(self.tracking_error.attGuidOutMsg)
+        self.imager = simpleInstrument.SimpleInstrument()
+        self.imager.nodeBaudRate = payload.image_bit / payload.exposure_s
+        self.imager.nodeDataName = "images"
+        self.imager.nodeStatusInMsg.subscribeTo(self.payload.imagerOutMsg)
+        self.radio = spaceToGroundTransmitter.SpaceToGroundTransmitter()
+        self.radio.nodeBaudRate = -payload.downlink_bit_s
+        self.radio.packetSize = -1.0
+        self.radio.numBuffers = 1
+        self.radio.nodeStatusInMsg.subscribeTo(self.payload.radioOutMsg)
+        self.storage = simpleStorageUnit.SimpleStorageUnit()
+        self.storage.storageCapacity = round(payload.storage_bit)
+        self.storage.addDataNodeToModel(self.imager.nodeDataOutMsg)
+        self.storage.addDataNodeToModel(self.radio.nodeDataOutMsg)
+        self.radio.addStorageUnitToTransmitter(self.storage.storageUnitDataOutMsg)
+        self._turning_earth = self._earth_rotation(start)
+        self.stations = {name: self._station(site) for name, site in stations.items()}
+        ground = (self._turning_earth, *self.stations.values()) if stations else ()
+        self._add("environment", (*ground, self.payload, self.imager, self.radio, self.storage))
+
+    def _earth_rotation(self, start: Start) -> Any:
+        """The Earth in the origin, turning; what the orbit of its elements is does not matter then."""
+        earth = planetEphemeris.PlanetEphemeris()
+        earth.setPlanetNames(planetEphemeris.StringVector(["earth"]))
+        elements = planetEphemeris.ClassicElements()
+        elements.a = ASTRONOMICAL_UNIT_M
+        earth.planetElements = planetEphemeris.classicElementVector([elements])
+        earth.zeroBase = "earth"
+        earth.rightAscension = planetEphemeris.DoubleVector([0.0])
+        earth.declination = planetEphemeris.DoubleVector([math.pi / 2])
+        earth.lst0 = planetEphemeris.DoubleVector([start.orbit.sidereal_rad])
+        earth.rotRate = planetEphemeris.DoubleVector([EARTH_RATE_RAD_S])
+        return earth
+
+    def _station(self, site: Site) -> Any:
+        station = groundLocation.GroundLocation()
+        station.planetRadius = EARTH_RADIUS_M
+        station.specifyLocation(site.latitude_rad, site.longitude_rad, 0.0)
+        station.minimumElevation = self.craft.payload.mask_rad
+        station.maximumRange = -1.0
+        station.planetInMsg.subscribeTo(self._turning_earth.planetOutMsgs[0])
+        station.addSpacecraftToModel(self.hub.scStateOutMsg)
+        self.radio.addAccessMsgToTransmitter(station.accessOutMsgs[0])
+        return station
+
     def _power(self, variation: Variation) -> None:
         power = self.craft.power
         panel = simpleSolarPanel.SimpleSolarPanel()
@@ -363,9 +452,19 @@ class Vehicle:
         battery.storageCapacity = power.battery_j
         battery.storedCharge_Init = power.battery_j * variation.battery_fraction
         battery.addPowerNodeToModel(panel.nodePowerOutMsg)
-        battery.addPowerNodeToModel(bus.nodePowerOutMsg)
-        self.panel, self.battery, self._bus = panel, battery, bus
-        self._add("environment", (panel, bus, battery))
+        loads = [bus]
+        for status, watt in (
+            (self.payload.imagerPowerOutMsg, self.craft.payload.imager_w),
+            (self.payload.radioPowerOutMsg, self.craft.payload.radio_w),
+        ):
+            load = simplePowerSink.SimplePowerSink()
+            load.nodePowerOut = -watt
+            load.nodeStatusInMsg.subscribeTo(status)
+            loads.append(load)
+        for load in loads:
+            battery.addPowerNodeToModel(load.nodePowerOutMsg)
+        self.panel, self.battery, self._loads = panel, battery, loads
+        self._add("environment", (panel, *loads, battery))
 
     def _break(self, fault: Fault) -> None:
         valves = self.valves.memory
@@ -373,12 +472,39 @@ class Vehicle:
             case GyroBias():
                 self.gyro.memory.fault_s = fault.onset_s
                 self.gyro.memory.fault_bias = np.array(fault.bias_rad_s)
+            case GyroDrift():
+                self.gyro.memory.drift_s = fault.onset_s
+                self.gyro.memory.drift = np.array(fault.drift_rad_s2)
             case TrackerOutage():
                 self.tracker.memory.fault_s = fault.onset_s
             case StuckClosed():
                 valves.closed_s = _replaced(valves.closed_s, fault.unit - 1, fault.onset_s)
             case StuckOpen():
                 valves.open_s = _replaced(valves.open_s, fault.unit - 1, fault.onset_s)
+            case WeakThruster():
+                self._changes.append((fault.onset_s, lambda: self._weaken(fault)))
+            case Leak():
+                self._leak(fault)
+            case PanelLoss():
+                self._changes.append((fault.onset_s, lambda: self._dim(fault)))
+
+    def _weaken(self, fault: WeakThruster) -> None:
+        self.thrusters.thrusterData[fault.unit - 1].MaxThrust = fault.share * self.craft.thrusters.thrust_n
+
+    def _leak(self, fault: Leak) -> None:
+        self._hole = kernels.Hole(fault.onset_s, fault.flow_kg_s, np.array(fault.torque_n_m))
+        self._hole.tankInMsg.subscribeTo(self.tank.fuelTankOutMsg)
+        self.tank.fuelLeakRateInMsg.subscribeTo(self._hole.flowOutMsg)
+        self._jet = extForceTorque.ExtForceTorque()
+        self._jet.cmdTorqueInMsg.subscribeTo(self._hole.torqueOutMsg)
+        self.hub.addDynamicEffector(self._jet)
+        self._add("navigation", (self._hole,))
+        self._add("dynamics", (self._jet,))
+
+    def _dim(self, fault: PanelLoss) -> None:
+        power = self.craft.power
+        efficiency = power.panel_efficiency * fault.share
+        self.panel.setPanelParameters(PANEL_B, power.panel_area_m2, efficiency)
 
     def _recorder(self, variation: Variation) -> None:
         self.recorder = kernels.Recorder(
@@ -393,6 +519,8 @@ class Vehicle:
         self.recorder.panelInMsg.subscribeTo(self.panel.nodePowerOutMsg)
         self.recorder.eclipseInMsg.subscribeTo(self.eclipse_msg)
         self.recorder.stInMsg.subscribeTo(self.tracker.stOutMsg)
+        self.recorder.imagerInMsg.subscribeTo(self.imager.nodeDataOutMsg)
+        self.recorder.radioInMsg.subscribeTo(self.radio.nodeDataOutMsg)
         self._add("record", (self.recorder,))
 
 

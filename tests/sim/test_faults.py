@@ -20,7 +20,17 @@ from orbital_ops_env.commands import (
     SelectBranch,
     Slew,
 )
-from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage
+from orbital_ops_env.sim.faults import (
+    Fault,
+    GyroBias,
+    GyroDrift,
+    Leak,
+    PanelLoss,
+    StuckClosed,
+    StuckOpen,
+    TrackerOutage,
+    WeakThruster,
+)
 from orbital_ops_env.sim.frames import Vec3
 from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.sim.state import Snapshot
@@ -29,6 +39,8 @@ Build = Callable[..., Plant]
 BIAS_DEG_S = 0.5
 FLOW_G_S = 1e3 * 0.025 / (65.0 * 9.80665)
 TORQUE_N_M = 0.025 * 0.3
+DRIFT_DEG_S2 = 2e-3
+LEAK_KG_S, LEAK_N_M = 2e-6, 2e-4
 OWED_S = 0.1 / 6
 """[s] of flow that an open valve takes from the tank only as it closes: a sixth of a step."""
 OPEN_S = 2.0
@@ -51,7 +63,25 @@ def stuck_open(onset_s: float) -> StuckOpen:
     return StuckOpen(onset_s, 1)
 
 
-ALL = [gyro_bias, TrackerOutage, stuck_closed, stuck_open]
+def weak_thruster(onset_s: float) -> WeakThruster:
+    return WeakThruster(onset_s, 1, 0.5)
+
+
+def gyro_drift(onset_s: float) -> GyroDrift:
+    return GyroDrift(onset_s, (math.radians(DRIFT_DEG_S2), 0.0, 0.0))
+
+
+def leak(onset_s: float) -> Leak:
+    return Leak(onset_s, LEAK_KG_S, (0.0, 0.0, LEAK_N_M))
+
+
+def panel(onset_s: float) -> PanelLoss:
+    return PanelLoss(onset_s, 0.5)
+
+
+ALL = [gyro_bias, TrackerOutage, stuck_closed, stuck_open, weak_thruster, gyro_drift, leak, panel]
+SEEN_BY_POWER_OR_STARS = (TrackerOutage, panel)
+"""Faults that do not move the craft: the gyro alone does well for a minute, and so does half of the panel."""
 
 
 def branch(unit: int) -> str:
@@ -98,7 +128,7 @@ def test_a_fault_acts_from_its_onset_on(build: Build, fault: Callable[[float], F
     faulty = np.concatenate([k.truth.omega_BN_B for k in fly(build(faults=[fault(20.0)]), SCRIPT)])
     assert np.array_equal(healthy[:21], faulty[:21])
     rows = min(len(healthy), len(faulty))
-    if fault is not TrackerOutage:  # the gyro alone does well for a minute
+    if fault not in SEEN_BY_POWER_OR_STARS:
         assert np.abs(healthy[:rows] - faulty[:rows]).max() > math.radians(0.02)
 
 
@@ -270,3 +300,80 @@ def test_an_empty_tank_ends_a_stuck_open_valve(build: Build, gas_g: Callable[[Sn
     snapshots: list[Any] = [plant.execute(Coast(duration_s=30.0)) for _ in range(5)]
     assert snapshots[-1].truth.propellant_kg[-1] == pytest.approx(0.0, abs=1e-9)
     assert gas_g(plant.execute(Coast(duration_s=60.0))) == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_weak_thruster_gives_its_share_of_thrust_for_its_share_of_gas(
+    at_rest: Callable[..., Plant], gas_g: Callable[[Snapshot], float], unit: int
+) -> None:
+    plant = at_rest(WeakThruster(0.0, unit, 0.5))
+    plant.execute(SelectBranch.model_validate({"branch": branch(unit)}))
+    weak = plant.execute(fire(unit, 5.0))
+    number, sign = axis(unit)
+    whole = math.degrees(sign * TORQUE_N_M * 5.0 / plant.craft.inertia_kg_m2[number])
+    assert gas_g(weak) == pytest.approx(0.5 * 5.0 * FLOW_G_S, rel=1e-6)
+    assert np.degrees(weak.truth.omega_BN_B[-1])[number] == pytest.approx(0.5 * whole, rel=0.01)
+    assert np.degrees(weak.sensed.surplus_rate_rad_s)[number] == pytest.approx(-0.5 * whole, abs=0.03)
+    assert weak.sensed.valve_on_s[unit - 1] == pytest.approx(5.0)
+
+
+def test_a_gyro_drift_grows_and_comes_back_after_a_calibration(at_rest: Callable[..., Plant]) -> None:
+    plant = at_rest(gyro_drift(10.0))
+    before = plant.execute(Coast(duration_s=60.0))
+    drifted = DRIFT_DEG_S2 * (plant.t - 10.0)
+    gyro = math.degrees(np.linalg.norm(before.sensed.gyro_rad_s))
+    assert gyro == pytest.approx(drifted, abs=0.02)
+    calibrated = plant.execute(CalibrateGyro(duration_s=60.0))
+    bias = math.degrees(calibrated.sensed.bias_rad_s[0])
+    lag = DRIFT_DEG_S2 / 0.12  # an integrator of 0.06 a solution, two a second, behind a ramp
+    assert bias == pytest.approx(DRIFT_DEG_S2 * (plant.t - 10.0) - lag, abs=0.02)
+    again = plant.execute(Coast(duration_s=120.0))
+    assert math.degrees(np.linalg.norm(again.sensed.gyro_rad_s)) > 0.2
+
+
+def test_a_leak_takes_gas_in_proportion_to_the_pressure(at_rest: Callable[..., Plant]) -> None:
+    """Choked flow of an ideal gas at constant temperature: what is left falls exponentially."""
+    plant = at_rest(Leak(30.0, LEAK_KG_S, (0.0, 0.0, 0.0)))
+    coasted = plant.execute(Coast(duration_s=1200.0)).truth
+    gas = coasted.propellant_kg + plant.craft.tank.unusable_kg
+    by_hand = gas[0] * np.exp(-np.maximum(coasted.t - 30.0, 0.0) * LEAK_KG_S / gas[0])
+    assert gas == pytest.approx(by_hand, abs=0.2 * LEAK_KG_S)  # two steps of it
+    assert gas[0] - gas[-1] > 1.5e-3
+
+
+def test_a_leak_is_not_counted_and_its_jet_turns_the_craft(
+    at_rest: Callable[..., Plant], inertia: Callable[..., Vec3]
+) -> None:
+    plant = at_rest(leak(0.0))
+    loaded = plant.snapshot.sensed.propellant_kg
+    leaked = plant.execute(Coast(duration_s=60.0))
+    assert leaked.sensed.propellant_kg == loaded
+    gained = leaked.truth.omega_BN_B[-1][2] * inertia(plant.craft, float(leaked.truth.propellant_kg[-1]))[2]
+    assert gained == pytest.approx(LEAK_N_M * 60.0, rel=0.03)
+    assert leaked.sensed.surplus_rate_rad_s[2] == pytest.approx(leaked.truth.omega_BN_B[-1][2], abs=2e-3)
+
+
+def test_an_empty_tank_leaks_no_more(build: Build) -> None:
+    plant = build(propellant_g=0.1, faults=[Leak(0.0, 5e-6, (1e-3, 0.0, 0.0))])
+    for _ in range(4):
+        plant.execute(Coast(duration_s=1200.0))
+    assert plant._vehicle.tank.fuelTankOutMsg.read().fuelMass < 1e-12
+    before = plant.snapshot.truth.omega_BN_B[-1]
+    after = plant.execute(Coast(duration_s=60.0)).truth.omega_BN_B[-1]
+    assert np.linalg.norm(after) == pytest.approx(np.linalg.norm(before), rel=0.1)
+
+
+def test_a_lost_part_of_the_panel_gives_no_power(build: Build) -> None:
+    healthy, broken = build(), build(faults=[panel(30.0)])
+    for plant in (healthy, broken):
+        plant.execute(Coast(duration_s=60.0))
+        plant.execute(Coast(duration_s=60.0))
+    whole, half = (plant.snapshot.sensed.panel_w for plant in (healthy, broken))
+    assert whole > 1.0
+    assert half == pytest.approx(0.5 * whole, rel=1e-3)
+
+
+def test_faults_begin_each_at_its_own_time_whatever_their_order(build: Build) -> None:
+    both = [weak_thruster(40.0), panel(20.0)]
+    one, other_way = (fly(build(faults=order), SCRIPT) for order in (both, both[::-1]))
+    assert np.array_equal(table(one), table(other_way))
