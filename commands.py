@@ -78,7 +78,7 @@ class _Menu:
 
     def _member(self, value: float) -> float:
         if value not in self.values:
-            menu = ", ".join(f"{v:g}" for v in self.values)
+            menu = "|".join(f"{v:g}" for v in self.values)
             raise PydanticCustomError("menu", "expected one of {menu}", {"menu": menu})
         return value
 

@@ -32,13 +32,15 @@ class OrbitalOpsAction(Action):
 class DirectiveBrief(_Wire):
     """One thing to achieve, in the order of the brief."""
 
-    kind: Literal["rate", "point"]
+    kind: Literal["rate", "charge", "point", "image", "downlink"]
     target: str | None = None
-    """Where to point; None for a rate directive."""
+    """Where to point, the Sun for a charge directive; None for a rate directive."""
     rate_deg_s: float | None = None
-    """Body rate to stay under; None for a pointing directive."""
+    """Body rate to stay under; None for other directives."""
+    battery_pct: float | None = None
+    """Charge to reach; None for other directives."""
     tolerance_deg: float | None = None
-    """Pointing error to stay under; None for a rate directive."""
+    """Pointing error to stay under; None for rate and charge directives."""
     dwell_s: float
     opens_s: float
     closes_s: float
@@ -49,14 +51,17 @@ class DirectiveBrief(_Wire):
 class RuleBrief(_Wire):
     """One standing flight rule."""
 
-    kind: Literal["sun_keep_out", "reserve", "rate_cap", "quiet"]
+    kind: Literal["sun_keep_out", "keep_out", "reserve", "battery", "rate_cap", "quiet"]
     hard: bool
     """A hard rule fails the mission, a soft one costs safety."""
     limit: float
-    """deg for `sun_keep_out`, g for `reserve`, deg/s for `rate_cap`, 0 for `quiet`: nothing may fire."""
+    """deg for the keep-outs, g for `reserve`, % for `battery`, deg/s for `rate_cap`, 0 for `quiet`: nothing
+    may fire."""
+    target: str | None = None
+    """What a `keep_out` keeps the payload off."""
     from_s: float = 0.0
     until_s: float | None = None
-    """End of a `quiet` window; None for a rule that lasts."""
+    """None for a rule that lasts."""
 
 
 class Brief(_Wire):
@@ -107,6 +112,8 @@ class Telemetry(_Wire):
     """Sun sensors against the attitude estimate; None in the dark."""
     battery_pct: float
     panel_w: float
+    stored_pct: float
+    """Data in the storage."""
     on_time_s: float
     """Valve on-time of this command, all thrusters."""
     branch: Literal["A", "B"]

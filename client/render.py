@@ -33,8 +33,9 @@ NUMBERS: Final[dict[str, tuple[str, int]]] = {
     "dgyro": ("gyro_tracker_deg_s", 2),
     "dw": ("surplus_deg_s", 2),
     "dsun": ("sun_residual_deg", 0),
-    "bat": ("battery_pct", 0),
+    "bat": ("battery_pct", 1),
     "panel": ("panel_w", 0),
+    "data": ("stored_pct", 0),
     "on": ("on_time_s", 1),
 }
 """Text key to (`Telemetry` field, decimals)."""
@@ -51,21 +52,27 @@ DETAIL_CHARACTERS: Final = 60
 
 _HEAD = re.compile(r"t=(\d+) left=(-?\d+) D(\d+) (\w+)(?: \((.*)\))?$")
 _MISSION = re.compile(r"MISSION (\S+) level (\d+): (\d+) turns, clock (\d+), gas (\S+)")
-_RATE = re.compile(r"D\d+ rate under (\S+) for (\d+), window (\d+)-(\d+)")
-_POINT = re.compile(r"D\d+ point (\S+) within (\S+) for (\d+), window (\d+)-(\d+)(?:, turn (\d+))?")
+_WINDOW = r"for (?P<dwell_s>\d+), window (?P<opens_s>\d+)-(?P<closes_s>\d+)(?:, turn (?P<turn_deg>\d+))?"
+_DIRECTIVES: Final = (
+    re.compile(rf"D\d+ (?P<kind>rate) under (?P<rate_deg_s>\S+) {_WINDOW}"),
+    re.compile(rf"D\d+ (?P<kind>charge) (?P<target>sun) to (?P<battery_pct>\S+) {_WINDOW}"),
+    re.compile(
+        rf"D\d+ (?P<kind>point|image|downlink) (?P<target>\S+) within (?P<tolerance_deg>\S+) {_WINDOW}"
+    ),
+)
 _RULES: Final = {
     "sun_keep_out": "payload to Sun over {limit}",
+    "keep_out": "payload to {target} over {limit}",
     "reserve": "gas over {limit}",
-    "rate_cap": "rate under {limit} from {from_s}",
-    "quiet": "no firing in {from_s}-{until_s}",
+    "battery": "battery over {limit}",
+    "rate_cap": "rate under {limit}",
+    "quiet": "no firing",
 }
-_RULE = re.compile(r"(HARD|SOFT) (payload to Sun over|gas over|rate under) (\S+)(?: from (\d+))?")
-_QUIET = re.compile(r"(HARD|SOFT) no firing in (\d+)-(\d+)")
-_RULE_KINDS: Final = {
-    "payload to Sun over": "sun_keep_out",
-    "gas over": "reserve",
-    "rate under": "rate_cap",
-}
+_RULE = re.compile(
+    r"(HARD|SOFT) (?:(gas|battery|rate|payload to (\S+)) (?:over|under) (\S+)|no firing)"
+    r"(?: from (\d+)| in (\d+)-(\d+))?"
+)
+_RULE_KINDS: Final = {"gas": "reserve", "battery": "battery", "rate": "rate_cap"}
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,7 @@ def _round_brief(brief: Brief) -> Brief:
         directive.model_copy(
             update={
                 "rate_deg_s": _rounded(directive.rate_deg_s, 2),
+                "battery_pct": _rounded(directive.battery_pct, 0),
                 "tolerance_deg": _rounded(directive.tolerance_deg, 1),
                 "turn_deg": _rounded(directive.turn_deg, 0),
                 **{key: _rounded(getattr(directive, key), 0) for key in ("dwell_s", "opens_s", "closes_s")},
@@ -167,12 +175,16 @@ def _directive(directive: DirectiveBrief) -> str:
     if directive.kind == "rate":
         return f"rate under {directive.rate_deg_s:g} {window}"
     turn = "" if directive.turn_deg is None else f", turn {directive.turn_deg:.0f}"
-    return f"point {directive.target} within {directive.tolerance_deg:g} {window}{turn}"
+    if directive.kind == "charge":
+        return f"charge sun to {directive.battery_pct:g} {window}{turn}"
+    return f"{directive.kind} {directive.target} within {directive.tolerance_deg:g} {window}{turn}"
 
 
 def _rule(rule: RuleBrief) -> str:
-    until = "" if rule.until_s is None else f"{rule.until_s:.0f}"
-    return _RULES[rule.kind].format(limit=f"{rule.limit:g}", from_s=f"{rule.from_s:.0f}", until_s=until)
+    text = _RULES[rule.kind].format(limit=f"{rule.limit:g}", target=rule.target)
+    if rule.until_s is not None:
+        return f"{text} in {rule.from_s:.0f}-{rule.until_s:.0f}"
+    return f"{text} from {rule.from_s:.0f}" if rule.from_s else text
 
 
 def _parse_brief(lines: list[str]) -> Brief:
@@ -191,33 +203,24 @@ def _parse_brief(lines: list[str]) -> Brief:
 
 
 def _parse_directive(line: str) -> DirectiveBrief:
-    if rate := _RATE.fullmatch(line):
-        limit, dwell, opens, closes = (float(number) for number in rate.groups())
-        return DirectiveBrief(kind="rate", rate_deg_s=limit, dwell_s=dwell, opens_s=opens, closes_s=closes)
-    target, tolerance, dwell, opens, closes, turn = _matched(_POINT, line).groups()
-    return DirectiveBrief(
-        kind="point",
-        target=target,
-        tolerance_deg=float(tolerance),
-        dwell_s=float(dwell),
-        opens_s=float(opens),
-        closes_s=float(closes),
-        turn_deg=None if turn is None else float(turn),
-    )
+    found = next(filter(None, (pattern.fullmatch(line) for pattern in _DIRECTIVES)), None)
+    if found is None:
+        raise ValueError(f"cannot read {line!r}")
+    return DirectiveBrief.model_validate({k: v for k, v in found.groupdict().items() if v is not None})
 
 
 def _parse_rule(line: str) -> RuleBrief:
-    if quiet := _QUIET.fullmatch(line):
-        weight, opens, closes = quiet.groups()
-        return RuleBrief(
-            kind="quiet", hard=weight == "HARD", limit=0.0, from_s=float(opens), until_s=float(closes)
-        )
-    weight, words, limit, since = _matched(_RULE, line).groups()
+    weight, words, target, limit, since, begin, end = _matched(_RULE, line).groups()
+    kind = _RULE_KINDS.get(words or "", "quiet")
+    if target is not None:
+        kind, target = ("sun_keep_out", None) if target == "Sun" else ("keep_out", target)
     return RuleBrief(
-        kind=_RULE_KINDS[words],  # type: ignore[arg-type]
+        kind=kind,  # type: ignore[arg-type]
         hard=weight == "HARD",
-        limit=float(limit),
-        from_s=float(since or 0),
+        limit=float(limit or 0),
+        target=target,
+        from_s=float(begin or since or 0),
+        until_s=None if end is None else float(end),
     )
 
 

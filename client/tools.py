@@ -26,6 +26,7 @@ ROW: Final = ("family", "level", "seed", "episode_seed")
 """Columns of a dataset that `reset` takes; it ignores the others."""
 ARGUMENTS: Final = {
     "target": "a name of TARGETS",
+    "station": "a station among TARGETS",
     "rate_deg_s": "[deg/s]",
     "deadband_deg": "[deg]",
     "duration_s": "[s]",
@@ -46,7 +47,7 @@ _COMMANDS: Final = {
 TOOL_PROMPT: Final = "\n".join(
     [
         _INTRODUCTION.replace(
-            "reply with exactly one command as one-line JSON and nothing else",
+            "reply with one command as one-line JSON, nothing else",
             "call exactly one tool, which is one command, and write nothing else; when the mission is over, "
             "stop",
         ),
@@ -199,5 +200,4 @@ def _command(kind: type[Telecommand], arguments: dict[str, Any]) -> AnyCommand:
 
 
 for _kind in get_args(Telecommand):
-    if _name(_kind) in _COMMANDS:  # what the prompt does not list is not installed
-        setattr(OrbitalOpsTools, _name(_kind), _tool(_kind))
+    setattr(OrbitalOpsTools, _name(_kind), _tool(_kind))

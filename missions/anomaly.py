@@ -6,7 +6,15 @@ from typing import Final
 
 import numpy as np
 
-from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage
+from orbital_ops_env.sim.faults import (
+    Fault,
+    GyroBias,
+    Leak,
+    PanelLoss,
+    StuckClosed,
+    StuckOpen,
+    TrackerOutage,
+)
 from orbital_ops_env.sim.frames import Vec3, triple, unit
 
 KINDS: Final = ("gyro_bias", "star_tracker", "stuck_closed", "stuck_open")
@@ -18,6 +26,12 @@ FAULT_SPARE_G: Final = 0.5
 BIAS_DEG_S: Final = (0.3, 0.45)
 """[deg/s] least and greatest gyro bias: enough to miss every tolerance, and under the 0.5 at which a craft
 can still be calibrated."""
+LEAK_KG_S: Final = (0.6e-6, 1.0e-6)
+"""[kg/s] least and greatest leak as it begins: up to half a gram in the rest of a short mission,"""
+LEAK_N_M: Final = (4e-5, 7e-5)
+"""[N m] and least and greatest torque of its jet: 0.5 mN at 0.1 m."""
+PANEL_LEFT: Final = (0.82, 0.92)
+"""[-] least and greatest share of the panel that is left: still more than the bus takes."""
 EARLIEST_S: Final = 5.0
 FAULT_LEVEL: Final = 3
 """Level from which every family's missions may carry a fault."""
@@ -72,5 +86,10 @@ def draw_fault(
             return (StuckClosed(onset, number),)
         case "stuck_open":
             return (StuckOpen(onset, number),)
+        case "leak":
+            jet = rng.uniform(*LEAK_N_M) * unit(rng.normal(size=3))
+            return (Leak(onset, float(rng.uniform(*LEAK_KG_S)), triple(jet)),)
+        case "panel":
+            return (PanelLoss(onset, round(float(rng.uniform(*PANEL_LEFT)), 3)),)
         case _:
-            raise ValueError(f"no fault {kind!r} is drawn: expected one of the four of sim/faults.py")
+            raise ValueError(f"no fault {kind!r} is drawn: expected one of those that a match above has")

@@ -5,7 +5,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from orbital_ops_env.commands import did_you_mean
-from orbital_ops_env.missions import coast, detumble, hold, recovery, retarget
+from orbital_ops_env.missions import coast, detumble, hold, recovery, retarget, shift
 from orbital_ops_env.missions.mission import MissionSpec
 
 
@@ -28,6 +28,7 @@ FAMILIES: Final[dict[str, Family]] = {
     coast.FAMILY: coast,
     hold.FAMILY: hold,
     recovery.FAMILY: recovery,
+    shift.FAMILY: shift,
 }
 LEVELS: Final = range(10)
 ATTEMPTS: Final = 400

@@ -23,8 +23,10 @@ from typing import Final
 import numpy as np
 
 from orbital_ops_env.missions.anomaly import KINDS, share_at
-from orbital_ops_env.missions.mission import MissionSpec, Point, QuietWindow
+from orbital_ops_env.missions.directives import Point
+from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, Leg, Plan
+from orbital_ops_env.missions.rules import QuietWindow
 
 FAMILY: Final = "coast-v0"
 
@@ -98,4 +100,4 @@ def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | 
     if row.onward and not plan.add(Leg(rates[1], row.dwell_s, row.tolerance_deg)):
         return None
     quiet = QuietWindow(opens_s=taken_up.closes_s, closes_s=over)
-    return plan.mission(FAMILY, level, seed, turns=row.turns, kinds=KINDS, legs=1, quiet=(quiet,))
+    return plan.mission(FAMILY, level, seed, turns=row.turns, kinds=KINDS, legs=1, rules=(quiet,))

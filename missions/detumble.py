@@ -38,15 +38,8 @@ from orbital_ops_env.missions.budget import (
     slew_time_s,
     turn_between,
 )
-from orbital_ops_env.missions.mission import (
-    Directive,
-    FlightRule,
-    MissionSpec,
-    Point,
-    RateCap,
-    ReduceRate,
-    Reserve,
-)
+from orbital_ops_env.missions.directives import Directive, Point, ReduceRate
+from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.plan import (
     ARRIVAL_S,
     BETWEEN_S,
@@ -58,6 +51,7 @@ from orbital_ops_env.missions.plan import (
     RATE_CAP_LEVEL,
     SPARE_HOLD_S,
 )
+from orbital_ops_env.missions.rules import FlightRule, RateCap, Reserve
 from orbital_ops_env.missions.targets import CATALOGUE, named, tracker_sees, visible
 from orbital_ops_env.sim.frames import mrp_from_ep, triple, unit
 from orbital_ops_env.sim.state import Orbit, SpacecraftConfig, Start, Sun, Target, target_frame

@@ -1,8 +1,8 @@
 """A mission: what must be achieved, by when, on how much, and what is forbidden.
 
 `MissionSpec` is everything that defines the task; together with an episode seed it defines an episode.
-Progress is defined once, in `Directive.progress`; it is judged on the true history for the score, and on
-the estimated one for what the onboard sequencer reports. All of it is pure.
+Progress is judged on the true history for the score, and on the estimated one for what the onboard sequencer
+reports. All of it is pure.
 """
 
 import hashlib
@@ -11,161 +11,17 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from orbital_ops_env.missions.directives import Directive, Frozen, Second, SendData
+from orbital_ops_env.missions.rules import FlightRule, QuietWindow, Reserve
 from orbital_ops_env.sim.faults import Fault, unit_of
-from orbital_ops_env.sim.frames import angles_between
-from orbital_ops_env.sim.state import (
-    Start,
-    Sun,
-    Target,
-    Track,
-    target_directions,
-)
+from orbital_ops_env.sim.state import Site, Start, Target, Track
 
 Outcome = Literal["ongoing", "succeeded", "failed", "timed_out", "out_of_turns", "ended"]
-
-
-FIRED_KG = 3e-6
-"""[kg] of gas in a second that tell of a thruster: the shortest pulse takes 4e-6, and valves that closed at
-the end of the second before may still owe 2e-6."""
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-Second = Annotated[float, Field(ge=0, multiple_of=1)]
-"""[s] a whole second, as histories are judged."""
-
-
-class _Window(_Frozen):
-    opens_s: Second
-    """[s] mission time from which it counts."""
-    closes_s: Second
-    """[s] mission time until which; a directive must be done by then."""
-
-    @model_validator(mode="after")
-    def _opens_before_it_closes(self) -> Self:
-        if self.opens_s >= self.closes_s:
-            raise ValueError(
-                f"a window of {self.opens_s:g} to {self.closes_s:g} s: expected to open before it closes"
-            )
-        return self
-
-
-class _Directive(_Window):
-    dwell_s: float = Field(gt=0)
-    """[s] how long the condition must hold without a break."""
-
-    def progress(self, first: float, best: float, dwelt: float) -> float:
-        """How far a directive is, in [0, 1]: half for coming nearer, half for staying.
-
-        Args:
-            first: Error when the directive became current, any unit.
-            best: Least error since, same unit.
-            dwelt: [s] longest time that the condition held.
-        """
-        nearer = 1 - min(best / first, 1.0) if first > 0 else 0.0
-        return 0.5 * nearer + 0.5 * min(dwelt / self.dwell_s, 1.0)
-
-
-class ReduceRate(_Directive):
-    """Bring the body rate under a limit."""
-
-    kind: Literal["rate"] = "rate"
-    rate_rad_s: float = Field(gt=0)
-
-    @property
-    def limit(self) -> float:
-        """[rad/s] the error below which it holds."""
-        return self.rate_rad_s
-
-    def errors(self, track: Track, spec: "MissionSpec") -> NDArray[np.float64]:
-        """[rad/s] (n,) body rate."""
-        return np.linalg.norm(track.omega_BN_B, axis=1)
-
-
-class Point(_Directive):
-    """Point at a target: the panel at the Sun, the payload at all else."""
-
-    kind: Literal["point"] = "point"
-    target: str
-    tolerance_rad: float = Field(gt=0)
-    turn_rad: float = Field(ge=0)
-    """[rad] full turn from the previous directive's attitude; 0 if that is not known beforehand."""
-
-    @property
-    def limit(self) -> float:
-        """[rad] the error below which it holds."""
-        return self.tolerance_rad
-
-    def errors(self, track: Track, spec: "MissionSpec") -> NDArray[np.float64]:
-        """[rad] (n,) angle between the pointing axis and the target."""
-        target = spec.target(self.target)
-        axis = track.panel_N if isinstance(target, Sun) else track.payload_N
-        return angles_between(axis, target_directions(target, spec.start.orbit, track.t))
-
-
-Directive = Annotated[ReduceRate | Point, Field(discriminator="kind")]
-
-
-class SunKeepOut(_Frozen):
-    """Hard: the payload never looks near the Sun."""
-
-    kind: Literal["sun_keep_out"] = "sun_keep_out"
-    hard: Literal[True] = True
-    angle_rad: float = Field(ge=0)
-
-    def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
-        """(n,) rows at which the rule is broken."""
-        return angles_between(track.payload_N, spec.start.orbit.sun_hat_N[None]) < self.angle_rad
-
-
-class Reserve(_Frozen):
-    """Hard: usable propellant never falls under a reserve."""
-
-    kind: Literal["reserve"] = "reserve"
-    hard: Literal[True] = True
-    propellant_kg: float = Field(ge=0)
-
-    def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
-        """(n,) rows at which the rule is broken."""
-        return track.propellant_kg < self.propellant_kg
-
-
-class RateCap(_Frozen):
-    """Soft: the body rate stays under a cap once the craft has been stable."""
-
-    kind: Literal["rate_cap"] = "rate_cap"
-    hard: Literal[False] = False
-    rate_rad_s: float = Field(gt=0)
-    from_s: Second = 0.0
-    """[s] mission time from which it counts."""
-
-    def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
-        """(n,) rows at which the rule is broken."""
-        fast = np.linalg.norm(track.omega_BN_B, axis=1) > self.rate_rad_s
-        return fast & (track.t >= self.from_s)
-
-
-class QuietWindow(_Window):
-    """Hard: no thruster fires in a window, commanded or not."""
-
-    kind: Literal["quiet"] = "quiet"
-    hard: Literal[True] = True
-
-    def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
-        """(n,) rows at which the rule is broken."""
-        fired = np.diff(track.propellant_kg, prepend=track.propellant_kg[0]) < -FIRED_KG
-        return fired & (track.t > self.opens_s) & (track.t <= self.closes_s)
-
-
-FlightRule = Annotated[SunKeepOut | Reserve | RateCap | QuietWindow, Field(discriminator="kind")]
 
 
 @dataclass(frozen=True)
@@ -189,7 +45,7 @@ class Progress:
     """Indices of flight rules broken so far."""
 
 
-class MissionSpec(_Frozen):
+class MissionSpec(Frozen):
     """Everything that defines a task. Frozen, with canonical JSON and a content hash."""
 
     family: str
@@ -209,9 +65,12 @@ class MissionSpec(_Frozen):
     @model_validator(mode="after")
     def _targets_exist(self) -> "MissionSpec":
         names = dict(self.targets)
-        for directive in self.directives:
-            if isinstance(directive, Point) and directive.target not in names:
-                raise ValueError(f"directive names {directive.target}, not among {sorted(names)}")
+        for part in (*self.directives, *self.rules):
+            name = getattr(part, "target", None)
+            if name is not None and name not in names:
+                raise ValueError(f"{part.kind} names {name}, not among {sorted(names)}")
+            if isinstance(part, SendData) and not isinstance(names[part.target], Site):
+                raise ValueError(f"downlink names {name}, expected a place on the ground")
         return self
 
     @model_validator(mode="after")
@@ -243,8 +102,14 @@ class MissionSpec(_Frozen):
 
     @property
     def reserve_kg(self) -> float:
-        """[kg] usable propellant that must be left; 0 without such a rule."""
-        return max((rule.propellant_kg for rule in self.rules if isinstance(rule, Reserve)), default=0.0)
+        """[kg] usable propellant that must be left in the end; 0 without such a rule."""
+        lasting = (rule for rule in self.rules if isinstance(rule, Reserve) and rule.until_s is None)
+        return max((rule.propellant_kg for rule in lasting), default=0.0)
+
+    def in_force(self, t: float) -> list[FlightRule]:
+        """The flight rules that count at a mission time [s]."""
+        now = np.array([t])
+        return [rule for rule in self.rules if rule.in_force(now)[0]]
 
     def target(self, name: str) -> Target:
         """The target of a name."""
@@ -289,14 +154,15 @@ class MissionSpec(_Frozen):
             Progress at the last row judged, and the row after it.
         """
         directive, broken = self.directives[progress.done], progress.broken
-        times, errors = track.t.tolist(), directive.errors(track, self).tolist()
+        off = directive.errors(track, self)
+        times, errors, met = track.t.tolist(), off.tolist(), directive.holds(track, off).tolist()
         closes = min(directive.closes_s, self.clock_s)
         first = errors[n] if math.isinf(progress.first) else progress.first
         best, dwelt, since = progress.best, progress.dwelt, progress.since
         done = over = False
         while n < len(times) and not over:
             t, error = times[n], errors[n]
-            holds = directive.opens_s <= t <= directive.closes_s and error <= directive.limit
+            holds = directive.opens_s <= t <= directive.closes_s and met[n]
             since = min(since, t) if holds else math.inf
             dwelt = max(dwelt, t - since)
             best = min(best, error)

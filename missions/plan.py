@@ -6,7 +6,7 @@ that the brief does not give it away.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,23 +23,18 @@ from orbital_ops_env.missions.budget import (
     slew_time_s,
     turn_between,
 )
-from orbital_ops_env.missions.mission import (
-    FlightRule,
-    MissionSpec,
-    Point,
-    QuietWindow,
-    RateCap,
-    Reserve,
-    SunKeepOut,
-)
-from orbital_ops_env.missions.targets import CATALOGUE, named, visible
+from orbital_ops_env.missions.directives import Aimed, Charge, Point, SendData, TakeImage
+from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.missions.rules import FlightRule, RateCap, Reserve, SunKeepOut
+from orbital_ops_env.missions.targets import CATALOGUE, named, panel_w, visible
 from orbital_ops_env.sim.faults import Fault
 from orbital_ops_env.sim.frames import Mat3, Vec3, mrp_from_dcm, triple
-from orbital_ops_env.sim.state import Orbit, Start, target_frame
+from orbital_ops_env.sim.state import Orbit, Power, Start, target_frame
 
 RATE_CAP_LEVEL: Final = 3
 RATE_CAP_DEG_S: Final = 1.3
-SHORT_TURN_DEG, LONG_TURN_DEG = 40.0, 140.0
+TURN_DEG: Final = (40.0, 140.0)
+"""[deg] least and greatest turn."""
 KEEP_OUT_MARGIN_RAD: Final = math.radians(8.0)
 """[rad] spare of a planned path over the keep-out; a command is ended 4 deg before it."""
 HURRIED_DEG_S, CALM_DEG_S, FAST_DEG_S = (0.5, 1.0), (0.2, 0.5), 1.0
@@ -55,12 +50,13 @@ SPARE_HOLD_S: Final = 30.0
 """[s] of holding budgeted beyond each dwell."""
 BEFORE_BRAKING: Final = 0.6
 """[-] share of the last turn's time by which a fault begins, so that it meets a thruster at work."""
+ENERGY_STEP_S: Final = 30.0
+"""[s] at which the power of a planned attitude is looked at."""
 FINE_DEG: Final = 0.2
 """[deg] deadband that leaves the least rate,"""
 FINE_G: Final = 0.25
 """[g] and what it takes to get into it from a slew."""
 LONGEST_S: Final = 1800.0
-Quiet = tuple[QuietWindow, ...]
 
 
 @dataclass(frozen=True)
@@ -71,6 +67,7 @@ class Leg:
     """[deg/s] planned."""
     dwell_s: float
     tolerance_deg: float
+    kind: type[Point] | type[TakeImage] | type[SendData] = Point
     wait_s: float = 0.0
     """[s] from arrival until the window opens."""
     stays_s: float = 0.0
@@ -100,7 +97,7 @@ class Plan:
         self.share = share
         self.slack_s = slack_s + (FAULT_SPARE_S if share else 0.0)
         self.names: list[str] = []
-        self.directives: list[Point] = []
+        self.directives: list[Aimed | Charge] = []
         self.turns: list[Vec3] = []
         self.soonest: list[float] = []
         """[s] mission time of each arrival at 1 deg/s throughout."""
@@ -108,6 +105,10 @@ class Plan:
         """[s] mission time planned so far."""
         self._free = 0.0
         """[s] the same, from which the next turn can begin."""
+        self.energy_j = 0.0
+        """[J] in the battery beyond what it begins with,"""
+        self.least_j = 0.0
+        """[J] and the least of it."""
         self.gas_g = RESERVE_G + (FAULT_SPARE_G if share else 0.0)
         self.variance = 0.0
 
@@ -120,30 +121,54 @@ class Plan:
         self.home = self.frame = target_frame(CATALOGUE[home], self.orbit, 0.0)
         return True
 
-    def add(self, leg: Leg) -> bool:
-        """Add a turn to a target not used yet; False if the sky has none."""
+    def add(self, leg: Leg, among: Collection[str] = CATALOGUE) -> bool:
+        """Add a turn to a target not used yet, one of some names; False if the sky has none."""
         for name in self._shuffled():
+            if name not in among:
+                continue
             attitude = target_frame(CATALOGUE[name], self.orbit, self.now + ARRIVAL_S)
-            if not (self._seen(name, self.now + ARRIVAL_S) and self._clear(self.frame, attitude)):
+            if not (self._seen(name, self.now + ARRIVAL_S) and self.clear(attitude)):
                 continue
             turn = turn_between(self.frame, attitude)
             angle = float(np.linalg.norm(turn))
             arrived = self.now + slew_time_s(leg.rate_deg_s, angle)
             opens = math.ceil(arrived + leg.wait_s) if leg.wait_s > 0 else 0.0
-            done = max(arrived, opens) + leg.dwell_s
-            closes = math.ceil(done + self.slack_s + SLEW_TIME_SD_S)
+            closes = self.closing(max(arrived, opens) + leg.dwell_s)
             soonest = self._free + slew_time_s(FAST_DEG_S, angle)
             if not all(self._seen(name, t) for t in (soonest, arrived, closes, closes + leg.stays_s)):
                 continue
-            self._spend(leg, angle, done - arrived)
-            self.directives.append(_directive(name, leg, opens, closes, angle))
             self.names.append(name)
-            self.turns.append(turn)
-            self.soonest.append(soonest)
-            self._free = max(soonest, opens) + leg.dwell_s
-            self.frame, self.now = attitude, done + BETWEEN_S
+            self.go(leg, attitude, _directive(name, leg, opens, closes, angle))
             return True
         return False
+
+    def closing(self, done_s: float) -> float:
+        """[s] Mission time by which a directive must be done that is planned for a time."""
+        return math.ceil(done_s + self.slack_s + SLEW_TIME_SD_S)
+
+    def go(self, leg: Leg, attitude: Mat3, directive: Aimed | Charge) -> None:
+        """Turn to an attitude and do a directive there."""
+        turn = turn_between(self.frame, attitude)
+        angle = float(np.linalg.norm(turn))
+        arrived = self.now + slew_time_s(leg.rate_deg_s, angle)
+        soonest = self._free + slew_time_s(FAST_DEG_S, angle)
+        done = max(arrived, directive.opens_s) + leg.dwell_s
+        self._spend(leg, angle, done - arrived)
+        self.directives.append(directive)
+        self.turns.append(turn)
+        self.soonest.append(soonest)
+        self._free = max(soonest, directive.opens_s) + leg.dwell_s
+        self._use(self.now, arrived, (self.frame, attitude))
+        self._use(arrived, done + BETWEEN_S, (attitude,))
+        self.frame, self.now = attitude, done + BETWEEN_S
+
+    def _use(self, begin: float, end: float, attitudes: Sequence[Mat3]) -> None:
+        """Energy from a mission time [s] to another, in the mean of some attitudes."""
+        steps = np.arange(begin, end, ENERGY_STEP_S)
+        gained = [np.mean([panel_w(a, self.orbit, t) for a in attitudes]) for t in steps]
+        used_w = Power().bus_w - (float(np.mean(gained)) if len(steps) else 0.0)
+        self.energy_j -= used_w * (end - begin)
+        self.least_j = min(self.least_j, self.energy_j)
 
     def stay(self, directive: Point, held_s: float) -> None:
         """Add a directive at the target where the craft is then, with the gas of a fine hold before it."""
@@ -161,7 +186,8 @@ class Plan:
         turns: int,
         kinds: Sequence[str],
         legs: int,
-        quiet: Quiet = (),
+        rules: Sequence[FlightRule] = (),
+        battery: float | None = None,
     ) -> MissionSpec | None:
         """The plan as a mission; None if it takes too long.
 
@@ -172,7 +198,8 @@ class Plan:
             turns: Most commands.
             kinds: Of faults that may be drawn.
             legs: During which a fault begins.
-            quiet: Windows in which nothing may fire.
+            rules: Flight rules beside those of every plan.
+            battery: [-] charge at the start; None lets every episode draw its own.
         """
         if self.directives[-1].closes_s > LONGEST_S:
             return None
@@ -185,10 +212,11 @@ class Plan:
                 sigma_BN=triple(mrp_from_dcm(self.home)),
                 omega_BN_B=(0.0, 0.0, 0.0),
                 propellant_kg=round(1e-3 * (self.gas_g + GAS_SIGMAS * math.sqrt(self.variance)), 5),
+                battery=battery,
             ),
             targets=named(*self.names[1:]),
             directives=tuple(self.directives),
-            rules=(*quiet, *self._rules(level)),
+            rules=(*rules, *self._rules(level)),
             clock_s=self.directives[-1].closes_s,
             turns=turns,
             faults=self._fault(kinds, legs),
@@ -210,12 +238,12 @@ class Plan:
             rules += (RateCap(rate_rad_s=math.radians(RATE_CAP_DEG_S)),)
         return rules
 
-    def _clear(self, start: Mat3, end: Mat3) -> bool:
-        """Whether a turn is of a fitting size and clear of the Sun."""
-        turn = math.degrees(float(np.linalg.norm(turn_between(start, end))))
+    def clear(self, attitude: Mat3, sizes_deg: tuple[float, float] = TURN_DEG) -> bool:
+        """Whether the turn to an attitude is of a fitting size and clear of the Sun."""
+        turn = math.degrees(float(np.linalg.norm(turn_between(self.frame, attitude))))
         least = self.keep_out + KEEP_OUT_MARGIN_RAD
-        fits = SHORT_TURN_DEG <= turn <= LONG_TURN_DEG
-        return fits and path_sun_angle(start, end, self.orbit.sun_hat_N) > least
+        fits = sizes_deg[0] <= turn <= sizes_deg[1]
+        return fits and path_sun_angle(self.frame, attitude, self.orbit.sun_hat_N) > least
 
     def _seen(self, name: str, t: float) -> bool:
         return visible(name, self.orbit, t, self.keep_out + KEEP_OUT_MARGIN_RAD)
@@ -231,8 +259,8 @@ class Plan:
         self.variance += SLEW_GAS_SD_G[rate] ** 2
 
 
-def _directive(name: str, leg: Leg, opens: float, closes: float, angle: float) -> Point:
-    return Point(
+def _directive(name: str, leg: Leg, opens: float, closes: float, angle: float) -> Aimed:
+    return leg.kind(
         opens_s=opens,
         closes_s=closes,
         dwell_s=leg.dwell_s,

@@ -8,18 +8,23 @@ from typing import Final
 
 import numpy as np
 
-from orbital_ops_env.sim.constants import EARTH_RADIUS_M
-from orbital_ops_env.sim.frames import Mat3, angle_between, unit
+from orbital_ops_env.sim.constants import EARTH_RADIUS_M, EARTH_RATE_RAD_S, SUN_W_M2
+from orbital_ops_env.sim.frames import Mat3, angle_between, cross, unit
 from orbital_ops_env.sim.state import (
+    PANEL_B,
     PAYLOAD_B,
     TRACKER_B,
     Nadir,
     Orbit,
+    Payload,
+    Power,
     Relay,
     Sensors,
+    Site,
     Star,
     Sun,
     Target,
+    elevations,
     target_frame,
 )
 
@@ -30,6 +35,10 @@ def _star(right_ascension_h: float, declination_deg: float) -> Star:
 
 def _relay(longitude_deg: float) -> Relay:
     return Relay(math.radians(longitude_deg))
+
+
+def _site(latitude_deg: float, longitude_deg: float) -> Site:
+    return Site(math.radians(latitude_deg), math.radians(longitude_deg))
 
 
 CATALOGUE: Final[dict[str, Target]] = {
@@ -74,6 +83,39 @@ CATALOGUE: Final[dict[str, Target]] = {
 0.01 deg, no proper motion) and data relays in geostationary orbit (longitude; source: operators' stated
 slots)."""
 
+STARS: Final = frozenset(name for name, target in CATALOGUE.items() if isinstance(target, Star))
+STATIONS: Final[dict[str, Site]] = {
+    "SVALBARD": _site(78.23, 15.39),
+    "KIRUNA": _site(67.86, 20.96),
+    "INUVIK": _site(68.32, -133.55),
+    "FAIRBANKS": _site(64.86, -147.85),
+    "WEILHEIM": _site(47.88, 11.09),
+    "WALLOPS": _site(37.94, -75.46),
+    "KATSUURA": _site(35.21, 140.30),
+    "MASPALOMAS": _site(27.76, -15.63),
+    "HAWAII": _site(19.01, -155.66),
+    "BANGALORE": _site(13.03, 77.51),
+    "KOUROU": _site(5.25, -52.80),
+    "SINGAPORE": _site(1.40, 103.83),
+    "MALINDI": _site(-2.99, 40.19),
+    "CUIABA": _site(-15.56, -56.07),
+    "HARTEBEEST": _site(-25.89, 27.69),
+    "DONGARA": _site(-29.05, 115.35),
+    "CORDOBA": _site(-31.52, -64.46),
+    "HOBART": _site(-42.80, 147.44),
+    "KERGUELEN": _site(-49.35, 70.26),
+    "PUNTA": _site(-52.94, -70.85),
+    "OHIGGINS": _site(-63.32, -57.90),
+    "SYOWA": _site(-69.00, 39.58),
+    "TROLL": _site(-72.01, 2.53),
+    "MCMURDO": _site(-77.84, 166.67),
+}
+"""Ground stations (north latitude, east longitude; source: operators' stated places, rounded to 0.01 deg)."""
+NAMED: Final[dict[str, Target]] = {**CATALOGUE, **STATIONS}
+"""The closed list: everything that a mission may name."""
+
+LONGEST_PASS_S: Final = 600.0
+"""[s] in which any pass at 500 km is over."""
 TRACKER_SPARE_RAD: Final = math.radians(1.0)
 """[rad] spare of a craft that knows its attitude."""
 EARTH_LIMB_RAD: Final = math.radians(5.0)
@@ -114,5 +156,55 @@ def tracker_sees(frame: Mat3, orbit: Orbit, t: float, spare: float) -> bool:
 
 def named(*names: str) -> tuple[tuple[str, Target], ...]:
     """The targets of a mission: those it names, `sun` and `nadir`."""
-    chosen = {name: CATALOGUE[name] for name in names}
+    chosen = {name: NAMED[name] for name in names if name in NAMED}
     return (*chosen.items(), ("sun", Sun()), ("nadir", Nadir()))
+
+
+def passing(station: Site, orbit: Orbit, t: float, aside_rad: tuple[float, float]) -> float | None:
+    """[rad] The Greenwich sidereal angle that lets a station lie beside the track at a mission time.
+
+    Args:
+        station: The station; its longitude and the angle decide where it is in N, its latitude is given.
+        orbit: The orbit, whatever its sidereal angle.
+        t: [s] mission time of the closest approach.
+        aside_rad: [rad] least and greatest arc between the station and the point under the craft.
+
+    Returns:
+        None if no place of that latitude is so near.
+    """
+    r, v = orbit.state(t)
+    up, across = unit(r), unit(cross(r, v))
+    reach = math.hypot(up[2], across[2])
+    sine = math.sin(station.latitude_rad) / reach
+    if abs(sine) > 1:
+        return None
+    phase = math.atan2(up[2], across[2])  # reach sin(arc + phase) is the height over the equator
+    arcs = (math.asin(sine) - phase, math.pi - math.asin(sine) - phase)
+    turned = (math.remainder(arc, 2 * math.pi) for arc in arcs)
+    arc = next((arc for arc in turned if aside_rad[0] <= abs(arc) <= aside_rad[1]), None)
+    if arc is None:
+        return None
+    place = math.cos(arc) * up + math.sin(arc) * across
+    return math.atan2(place[1], place[0]) - station.longitude_rad - EARTH_RATE_RAD_S * t
+
+
+def contact(station: Site, orbit: Orbit, t: float) -> tuple[float, float]:
+    """[s] First and last mission time of the pass over a station in whose middle the craft is at a time."""
+    seconds = np.arange(t - LONGEST_PASS_S / 2, t + LONGEST_PASS_S / 2)
+    seen = seconds[elevations(station, orbit, seconds) > Payload().mask_rad]
+    return float(seen[0]), float(seen[-1])
+
+
+def panel_w(frame: Mat3, orbit: Orbit, t: float) -> float:
+    """[W] What the panel gives in an attitude at a mission time [s]."""
+    power = Power()
+    cosine = float(frame[int(np.argmax(PANEL_B))] @ orbit.sun_hat_N)
+    full = SUN_W_M2 * power.panel_area_m2 * power.panel_efficiency
+    return full * max(cosine, 0.0) if lit(orbit, t) else 0.0
+
+
+def lit(orbit: Orbit, t: float) -> bool:
+    """Whether the craft is outside the Earth's shadow, taken as a cylinder, at a mission time [s]."""
+    r, _ = orbit.state(t)
+    along = float(r @ orbit.sun_hat_N)
+    return along > 0 or math.sqrt(float(r @ r) - along**2) > EARTH_RADIUS_M

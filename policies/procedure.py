@@ -1,13 +1,13 @@
 """The written procedure that `rules` and `reference` share: what to do next, given a slew rate.
 
 Work on the directive that telemetry names: null the rates; turn to the target; then hold until the dwell is
-served. Coast through a quiet window.
+served or the battery charged, take the image, or send the data. Coast through a quiet window.
 """
 
 from collections.abc import Callable
 
 from orbital_ops_env.client.render import PolicyView
-from orbital_ops_env.commands import DURATIONS_S, AnyCommand, Coast, Detumble, Hold, Slew
+from orbital_ops_env.commands import DURATIONS_S, AnyCommand, Coast, Detumble, Downlink, Hold, Image, Slew
 from orbital_ops_env.models import DirectiveBrief
 
 DETUMBLE_DEG_S = 0.1
@@ -22,6 +22,12 @@ HOLD_REACH_DEG = 9.0
 """[deg] full turn above which a hold would be refused."""
 STAY_S = 60.0
 """[s] hold when there is nothing left to do."""
+CHARGE_TOLERANCE_DEG = 5.0
+"""[deg] of the panel to the Sun within which a charge is no slower to the eye."""
+CHARGE_S_PCT = 73.0
+"""[s] of sunlight for a percent of the battery: 40 Wh, 45.7 W of panel, 26 W of bus."""
+OVERSHOOT_S = 60.0
+"""[s] by which a charge may take too long rather than two commands."""
 SPARE_S = 5.0
 """[s] hold this much longer than the dwell needs."""
 
@@ -61,9 +67,22 @@ class Procedure:
                 f"It is {turn:.0f} deg to {directive.target}, whose window closes in {left:.0f} s."
             )
             return Slew(target=directive.target, rate_deg_s=rate)
+        if view.telemetry.time_s >= directive.opens_s and directive.kind in ("image", "downlink"):
+            return self._work(directive)
         wanted = max(hold_s(view, directive), before_quiet_s(view))
         self.rationale = f"On {directive.target}: hold for {wanted:.0f} s."
-        return Hold(target=directive.target, deadband_deg=self._deadband(view), duration_s=_menu(wanted))
+        duration = _menu(wanted)
+        if directive.kind == "charge" and duration - wanted > OVERSHOOT_S:
+            duration = max((d for d in DURATIONS_S if d <= wanted), default=duration)
+        return Hold(target=directive.target, deadband_deg=self._deadband(view), duration_s=duration)
+
+    def _work(self, directive: DirectiveBrief) -> AnyCommand:
+        """What the payload is for."""
+        assert directive.target
+        self.rationale = f"On {directive.target}: {directive.kind}."
+        if directive.kind == "image":
+            return Image(target=directive.target)
+        return Downlink(station=directive.target)
 
     def _stay(self, view: PolicyView) -> AnyCommand:
         """All done by the onboard estimate, yet the mission goes on: hold until the estimate is right."""
@@ -107,12 +126,16 @@ def on_target(view: PolicyView, directive: DirectiveBrief) -> bool:
     if telemetry.error_deg is None or telemetry.turn_deg is None:
         return False
     hurry = directive.closes_s - telemetry.time_s < SHORTEST_SLEW_S
-    near = telemetry.error_deg <= (1.0 if hurry else ON_TARGET) * (directive.tolerance_deg or 0.0)
+    tolerance = directive.tolerance_deg or CHARGE_TOLERANCE_DEG
+    near = telemetry.error_deg <= (1.0 if hurry else ON_TARGET) * tolerance
     return near and telemetry.turn_deg <= HOLD_REACH_DEG
 
 
 def hold_s(view: PolicyView, directive: DirectiveBrief) -> float:
     """[s] Time to hold until the window opens and the dwell is served."""
+    if directive.battery_pct is not None:
+        missing = directive.battery_pct - view.telemetry.battery_pct
+        return CHARGE_S_PCT * max(missing, 0.0) + directive.dwell_s + SPARE_S
     wait = max(directive.opens_s - view.telemetry.time_s, 0.0)
     left = directive.dwell_s if wait > 0 else directive.dwell_s - view.telemetry.dwell_s
     return wait + max(left, 0.0) + SPARE_S

@@ -7,7 +7,7 @@ may still come, it takes the one that scores best.
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from orbital_ops_env.client.prompt import SLEW_COSTS
@@ -15,10 +15,21 @@ from orbital_ops_env.client.render import PolicyView
 from orbital_ops_env.commands import DEADBANDS_DEG, SLEW_RATES_DEG_S, AnyCommand
 from orbital_ops_env.models import DirectiveBrief
 from orbital_ops_env.policies.diagnosis import Diagnosis
-from orbital_ops_env.policies.procedure import SPARE_S, Procedure, current, quiet_s
+from orbital_ops_env.policies.procedure import (
+    CHARGE_S_PCT,
+    CHARGE_TOLERANCE_DEG,
+    SPARE_S,
+    Procedure,
+    current,
+    quiet_s,
+)
 
 HOLD_G_S: Final = {0.2: 1.4e-3, 0.5: 0.72e-3, 1.0: 0.54e-3, 3.0: 0.42e-3}
 """[g/s] of a long hold by deadband [deg], equal to `missions.budget`; no policy imports missions."""
+PASS_G_S: Final = 3e-3
+"""[g/s] of following a station across the sky."""
+ON_THE_WAY: Final = 0.4
+"""[-] share of full charging on the turn to the Sun."""
 WANDER: Final = 0.65
 """[-] share of the deadband by which a held craft wanders, what it knows of its attitude included."""
 UNSURE: Final = 0.5
@@ -41,6 +52,8 @@ class Leg:
     dwell_s: float
     flow_g_s: float
     """[g/s] of its hold."""
+    missing_pct: float = 0.0
+    """[%] of the battery to charge there."""
 
 
 class Reference:
@@ -84,7 +97,7 @@ class Reference:
 
 def deadband(directive: DirectiveBrief, share: float = 1.0) -> float:
     """[deg] The coarsest deadband that keeps within a share of a tolerance."""
-    tolerance = share * (directive.tolerance_deg or 0.0)
+    tolerance = share * (directive.tolerance_deg or CHARGE_TOLERANCE_DEG)
     return max((d for d in DEADBANDS_DEG if WANDER * d <= tolerance), default=DEADBANDS_DEG[0])
 
 
@@ -95,18 +108,21 @@ def turns_ahead(view: PolicyView) -> list[Leg]:
     legs: list[Leg] = []
     before: str | None = None
     for directive in ahead:
-        if directive.kind != "point":
+        if directive.kind == "rate":
             continue
         angle = view.telemetry.turn_deg if directive is now else directive.turn_deg
         if directive.target == before:
             angle = 0.0
-        legs.append(_leg(directive, UNKNOWN_TURN_DEG if angle is None else angle))
+        leg = _leg(directive, UNKNOWN_TURN_DEG if angle is None else angle)
+        if directive.battery_pct:
+            leg = replace(leg, missing_pct=max(directive.battery_pct - view.telemetry.battery_pct, 0.0))
+        legs.append(leg)
         before = directive.target
     return legs
 
 
 def _leg(directive: DirectiveBrief, angle_deg: float) -> Leg:
-    flow = HOLD_G_S[deadband(directive)]
+    flow = PASS_G_S if directive.kind == "downlink" else HOLD_G_S[deadband(directive)]
     return Leg(angle_deg, directive.opens_s, directive.closes_s, directive.dwell_s, flow)
 
 
@@ -132,7 +148,11 @@ def appraise(
     for number, (leg, rate) in enumerate(zip(legs, rates, strict=True), start=1):
         cost = SLEW_COSTS[rate]
         arrival = time + (cost.time_s(leg.angle_deg) if leg.angle_deg else 0.0)
-        time = max(arrival, leg.opens_s) + leg.dwell_s
+        if time < leg.opens_s < arrival:  # a window edge ends the turn on its way
+            arrival += cost.time_base_s
+            gas += cost.gas_base_g
+        sunlit_s = max(CHARGE_S_PCT * leg.missing_pct - ON_THE_WAY * (arrival - time), 0.0)
+        time = max(arrival, leg.opens_s) + leg.dwell_s + sunlit_s
         sigma = cost.time_sd_s * math.sqrt(number)
         spare = min(spare, (leg.closes_s - time) / sigma)
         late = min(late, (leg.closes_s - kept[1] - time) / sigma)

@@ -6,7 +6,8 @@
 import math
 
 from orbital_ops_env.commands import AnyCommand, EndMission, ReportFault, Unreadable
-from orbital_ops_env.missions.mission import MissionSpec, Outcome, SunKeepOut
+from orbital_ops_env.missions.mission import MissionSpec, Outcome
+from orbital_ops_env.missions.rules import BatteryFloor, Reserve, SunKeepOut
 from orbital_ops_env.missions.targets import CATALOGUE
 from orbital_ops_env.models import OrbitalOpsObservation
 from orbital_ops_env.rewards.rubric import MissionRubric
@@ -18,7 +19,9 @@ from orbital_ops_env.sim.state import Limits, Snapshot
 SUN_WARNING_RAD = math.radians(4.0)
 """[rad] a command ends this far before a Sun keep-out,"""
 GAS_WARNING_KG = 5e-5
-"""[kg] and this far before a propellant reserve."""
+"""[kg] this far before a propellant reserve,"""
+BATTERY_WARNING = 0.01
+"""[-] and this far before a battery floor."""
 
 
 class Episode:
@@ -85,12 +88,15 @@ class Episode:
         )
 
     def _limits(self) -> Limits:
-        reserve = self.spec.reserve_kg
-        keep_outs = [r.angle_rad for r in self.spec.rules if isinstance(r, SunKeepOut)]
+        rules = self.spec.in_force(self.snapshot.t)
+        keep_outs = (r.angle_rad + SUN_WARNING_RAD for r in rules if isinstance(r, SunKeepOut))
+        reserves = (r.propellant_kg + GAS_WARNING_KG for r in rules if isinstance(r, Reserve))
+        floors = (r.level + BATTERY_WARNING for r in rules if isinstance(r, BatteryFloor))
         return Limits(
             edges_s=self.spec.edges(self._onboard),
-            sun_angle_rad=max((angle + SUN_WARNING_RAD for angle in keep_outs), default=0.0),
-            propellant_kg=reserve + GAS_WARNING_KG if reserve else 0.0,
+            sun_angle_rad=max(keep_outs, default=0.0),
+            propellant_kg=max(reserves, default=0.0),
+            battery=max(floors, default=0.0),
         )
 
     def _observe(self, command: AnyCommand | None, reward: float | None) -> OrbitalOpsObservation:

@@ -10,14 +10,14 @@ from typing import Final, get_args
 import numpy as np
 
 from orbital_ops_env.commands import AnyCommand, Check
-from orbital_ops_env.missions.mission import (
+from orbital_ops_env.missions.directives import Aimed, Charge, Directive, ReduceRate
+from orbital_ops_env.missions.mission import MissionSpec, Progress
+from orbital_ops_env.missions.rules import (
+    BatteryFloor,
     FlightRule,
-    MissionSpec,
-    Point,
-    Progress,
+    KeepOut,
     QuietWindow,
     RateCap,
-    ReduceRate,
     Reserve,
     SunKeepOut,
 )
@@ -92,6 +92,7 @@ def observe(
         sun_residual_deg=math.degrees(angle_between(expected_sun_B, sensed.sun_B)) if lit else None,
         battery_pct=100 * sensed.battery_fraction,
         panel_w=sensed.panel_w,
+        stored_pct=100 * sensed.stored,
         on_time_s=float(on_time[-1] - on_time[0]),
         branch=sensed.branch,
         source=sensed.source,
@@ -109,8 +110,8 @@ def _surplus_axis(surplus_deg_s: np.ndarray) -> SurplusAxis:
 
 
 def _aim(spec: MissionSpec, snapshot: Snapshot, onboard: Progress) -> tuple[float | None, float | None]:
-    """[deg] Full turn and pointing error to the next pointing directive's target, as estimated."""
-    ahead = (d for d in spec.directives[onboard.done :] if isinstance(d, Point))
+    """[deg] Full turn and pointing error to the target of the next directive that has one, as estimated."""
+    ahead = (d for d in spec.directives[onboard.done :] if not isinstance(d, ReduceRate))
     directive = next(ahead, None)
     if directive is None:
         return None, None
@@ -173,31 +174,48 @@ def brief(spec: MissionSpec) -> Brief:
     )
 
 
-def _directive_brief(directive: ReduceRate | Point) -> DirectiveBrief:
-    point = directive if isinstance(directive, Point) else None
-    rate = directive if isinstance(directive, ReduceRate) else None
+def _directive_brief(directive: Directive) -> DirectiveBrief:
+    aimed = directive if isinstance(directive, Aimed) else None
     return DirectiveBrief(
         kind=directive.kind,
-        target=point and point.target,
-        rate_deg_s=rate and math.degrees(rate.rate_rad_s),
-        tolerance_deg=point and math.degrees(point.tolerance_rad),
+        target=None if isinstance(directive, ReduceRate) else directive.target,
+        rate_deg_s=math.degrees(directive.rate_rad_s) if isinstance(directive, ReduceRate) else None,
+        battery_pct=100 * directive.level if isinstance(directive, Charge) else None,
+        tolerance_deg=math.degrees(aimed.tolerance_rad) if aimed else None,
         dwell_s=directive.dwell_s,
         opens_s=directive.opens_s,
         closes_s=directive.closes_s,
-        turn_deg=math.degrees(point.turn_rad) if point and point.turn_rad else None,
+        turn_deg=_turn_deg(directive),
     )
 
 
+def _turn_deg(directive: Directive) -> float | None:
+    """[deg] The full turn to a directive's target; None where nobody can know it."""
+    return None if isinstance(directive, ReduceRate) else math.degrees(directive.turn_rad) or None
+
+
 def _rule_brief(rule: FlightRule) -> RuleBrief:
+    span = (rule.opens_s, rule.closes_s) if isinstance(rule, QuietWindow) else (rule.from_s, rule.until_s)
+    return RuleBrief(
+        kind=rule.kind,
+        hard=rule.hard,
+        limit=_limit(rule),
+        target=rule.target if isinstance(rule, KeepOut) else None,
+        from_s=span[0],
+        until_s=span[1],
+    )
+
+
+def _limit(rule: FlightRule) -> float:
+    """A rule's number, in the unit of the wire."""
     match rule:
-        case SunKeepOut():
-            return RuleBrief(kind=rule.kind, hard=rule.hard, limit=math.degrees(rule.angle_rad))
+        case SunKeepOut() | KeepOut():
+            return math.degrees(rule.angle_rad)
         case Reserve():
-            return RuleBrief(kind=rule.kind, hard=rule.hard, limit=1e3 * rule.propellant_kg)
+            return 1e3 * rule.propellant_kg
+        case BatteryFloor():
+            return 100 * rule.level
         case RateCap():
-            limit = math.degrees(rule.rate_rad_s)
-            return RuleBrief(kind=rule.kind, hard=rule.hard, limit=limit, from_s=rule.from_s)
+            return math.degrees(rule.rate_rad_s)
         case QuietWindow():
-            return RuleBrief(
-                kind=rule.kind, hard=rule.hard, limit=0.0, from_s=rule.opens_s, until_s=rule.closes_s
-            )
+            return 0.0

@@ -15,6 +15,8 @@ OBLIQUITY_RAD: Final = math.radians(23.4393)
 """[rad] obliquity of the ecliptic at J2000. Source: IAU 2006."""
 ASTRONOMICAL_UNIT_M: Final = 1.495978707e11
 """[m] Source: IAU 2012 resolution B2."""
+SUN_W_M2: Final = 1361.0
+"""[W/m^2] sunlight at an astronomical unit. Source: nominal total irradiance, IAU 2015 resolution B3."""
 SUN_RADIUS_M: Final = 6.957e8
 """[m] nominal solar radius. Source: IAU 2015 resolution B3."""
 STANDARD_GRAVITY_M_S2: Final = 9.80665

@@ -291,8 +291,8 @@ def nadir_frame(r_BN_N: Vec3, v_BN_N: Vec3) -> Mat3:
 def site_frame(z_hat_N: Vec3, h_hat_N: Vec3) -> Mat3:
     """dcm_RN that points the payload (+z) at a place on the ground and the star tracker (+y) off the Earth.
 
-    The star tracker is as near to the orbit normal, or to its opposite, as can be: on the side where the place
-    is, which is the one that leans away from the Earth. Undefined for a place along the normal.
+    The star tracker is as near to the orbit normal, or to its opposite, as can be: on the side where the
+    place is, which is the one that leans away from the Earth. Undefined for a place along the normal.
 
     Args:
         z_hat_N: (3,) direction to the place.

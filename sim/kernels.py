@@ -133,7 +133,7 @@ class _Kernel(NumbaModel):
 
 
 class Gyro(_Kernel):
-    """Body rate with white noise and a constant bias, at 10 Hz; a fault adds another bias, or one that grows."""
+    """Body rate with white noise and a constant bias, at 10 Hz; faults add another, and one that grows."""
 
     def __init__(self, seed: int, noise_rad_s: float, bias_rad_s: np.ndarray) -> None:
         super().__init__("gyro")
@@ -512,7 +512,7 @@ class ValveDriver(_Kernel):
 class Hole(_Kernel):
     """A leak of the tank at 10 Hz: gas lost and torque of its jet, in proportion to the gas left.
 
-    Source: choked flow of an ideal gas at constant temperature, Sutton, Rocket Propulsion Elements, chapter 3.
+    Source: choked flow at constant temperature, Sutton, Rocket Propulsion Elements, chapter 3.
     """
 
     def __init__(self, onset_s: float, flow_kg_s: float, torque_n_m: np.ndarray) -> None:
@@ -558,6 +558,8 @@ class PayloadDriver(_Kernel):
         self.memory.rate_limit = payload.steady_rad_s
         self.memory.beam = payload.beam_rad
         self.memory.exposure = payload.exposure_s
+        self.memory.settle = payload.settle_s
+        self.memory.settled = 0.0
         self.memory.exposed = 0.0
 
     @staticmethod
@@ -574,7 +576,8 @@ class PayloadDriver(_Kernel):
         there = CurrentSimNanos / 1e9 >= memory.arrival
         error = norm(rotation_of_ep(ep_from_mrp(guidInMsgPayload.sigma_BR.copy())))
         steady = error < memory.error_limit and norm(guidInMsgPayload.omega_BR_B) < memory.rate_limit
-        imaging = there and memory.mode == IMAGE and steady and memory.exposed < memory.exposure
+        memory.settled = memory.settled + 1.0 if there and steady and memory.mode == IMAGE else 0.0
+        imaging = memory.settled > memory.settle and memory.exposed < memory.exposure
         if imaging:
             memory.exposed += 1.0
         elif memory.exposed < memory.exposure:

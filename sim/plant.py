@@ -24,8 +24,8 @@ from orbital_ops_env.sim.state import (
     LimitName,
     Limits,
     Sensed,
-    Snapshot,
     Site,
+    Snapshot,
     SpacecraftConfig,
     Start,
     Target,
@@ -149,6 +149,8 @@ class Plant:
         self.craft = craft or SpacecraftConfig()
         self._targets = dict(targets)
         self._known = {**(others or {}), **targets}
+        payload = self.craft.payload
+        self._most_w = self.craft.power.bus_w + max(payload.imager_w, payload.radio_w)
         self._loaded_kg, self._flow_kg_s = start.propellant_kg, self.craft.thrusters.flow_kg_s
         self._gauge = np.random.default_rng(np.random.SeedSequence([episode_seed, 5]))
         start, variation = draw_variation(start, episode_seed, self.craft)
@@ -231,7 +233,7 @@ class Plant:
             (self._counted_kg(row[ON_TIME]) - limits.propellant_kg) / (OPEN_VALVES * self._flow_kg_s),
             _soonest_s(row[SUN_ANGLE] - limits.sun_angle_rad, row[RATE], acceleration),
             (self.craft.body_rate_rad_s - row[RATE]) / acceleration,
-            (row[BATTERY] - power.low_fraction) * power.battery_j / power.bus_w,
+            (row[BATTERY] - self._battery_floor(limits)) * power.battery_j / self._most_w,
             *self._until_told(row[TIME]),
         )
         return int(min(spans))
@@ -256,8 +258,12 @@ class Plant:
             float(np.linalg.norm(self._vehicle.valves.memory.surplus)) > UNEXPLAINED_RAD_S,
             self._vehicle.estimator.memory.standing > STANDING_SOLUTIONS,
             self._silent_s(row) > flight.silent_s,
-            row[BATTERY] < self.craft.power.low_fraction,
+            row[BATTERY] < self._battery_floor(limits),
         )
+
+    def _battery_floor(self, limits: Limits) -> float:
+        """[-] Charge under which a command ends."""
+        return max(self.craft.power.low_fraction, limits.battery)
 
     def _silent_s(self, row: list[float]) -> float:
         """[s] for which the attitude source has been silent with nothing in its way."""

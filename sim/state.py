@@ -168,12 +168,14 @@ class Payload:
     """[rad] the imager exposes under this pointing error,"""
     steady_rad_s: float = math.radians(0.1)
     """[rad/s] and under this rate error, both by the estimate; engineering values for a short exposure."""
+    settle_s: float = 5.0
+    """[s] for which it must be steady first; engineering value."""
     exposure_s: float = 20.0
     """[s] of one image; a break begins it anew."""
     image_bit: float = 60e6
     """[bit] of one image; engineering value for a compressed frame of some megapixels."""
-    storage_bit: float = 120e6
-    """[bit] two images: small, so that downlinks come between images."""
+    storage_bit: float = 180e6
+    """[bit] three images: small, so that downlinks come between images."""
     imager_w: float = 8.0
     """[W] while it exposes; class of a small imager."""
     beam_rad: float = math.radians(10.0)
@@ -393,6 +395,8 @@ class Start:
     """[rad/s] (3,) body rate in B."""
     propellant_kg: float
     """[kg] usable propellant."""
+    battery: float | None = None
+    """[-] charge as a share of the capacity; None lets every episode draw its own."""
     attitude_known: bool = True
     """Whether the onboard estimate starts at the truth (a few arcmin) or is lost in space."""
 
@@ -407,6 +411,8 @@ class Limits:
     """[rad] payload to Sun; 0 for none."""
     propellant_kg: float = 0.0
     """[kg] usable propellant counted on board."""
+    battery: float = 0.0
+    """[-] charge as a share of the capacity."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ TIP_OFF_RAD = math.radians(4.0)
 """[rad] 1 sigma an axis of the first attitude about the mission's after separation."""
 LOST_RAD = math.radians(3.0)
 """[rad] 1 sigma an axis of the first attitude estimate after separation."""
+BATTERY_SD = 0.005
+"""[-] 1 sigma of the charge about the mission's."""
 KNOWN_RAD = math.radians(0.05)
 """[rad] the same when the craft is already in operation."""
 
@@ -57,7 +59,7 @@ def draw_variation(start: Start, episode_seed: int, craft: SpacecraftConfig) -> 
         dipole_a_m2=craft.environment.dipole_a_m2 * dipole / np.linalg.norm(dipole),
         density_ratio=float(np.exp(forces.normal(scale=0.4))),
         drag_direction=offset / np.linalg.norm(offset),
-        battery_fraction=float(resources.uniform(0.6, 0.95)),
+        battery_fraction=_battery(start, resources),
         temperature_k=float(resources.uniform(284.0, 300.0)),
     )
     moved = replace(
@@ -66,3 +68,9 @@ def draw_variation(start: Start, episode_seed: int, craft: SpacecraftConfig) -> 
         omega_BN_B=triple(omega),
     )
     return moved, variation
+
+
+def _battery(start: Start, rng: np.random.Generator) -> float:
+    """[-] Charge at mission time 0."""
+    drawn = float(rng.uniform(0.6, 0.95))
+    return drawn if start.battery is None else min(start.battery + BATTERY_SD * float(rng.normal()), 1.0)

@@ -25,7 +25,6 @@ from Basilisk.simulation import (
     dragDynamicEffector,
     eclipse,
     exponentialAtmosphere,
-    extForceTorque,
     fuelTank,
     gravityEffector,
     groundLocation,
@@ -50,17 +49,8 @@ from orbital_ops_env.sim.constants import (
     EARTH_RATE_RAD_S,
     MU_EARTH,
 )
-from orbital_ops_env.sim.faults import (
-    Fault,
-    GyroBias,
-    GyroDrift,
-    Leak,
-    PanelLoss,
-    StuckClosed,
-    StuckOpen,
-    TrackerOutage,
-    WeakThruster,
-)
+from orbital_ops_env.sim.damage import inflict
+from orbital_ops_env.sim.faults import Fault
 from orbital_ops_env.sim.frames import Vec3, dcm_from_mrp, ep_from_mrp, ep_of_rotation, ep_product
 from orbital_ops_env.sim.state import PANEL_B, Site, SpacecraftConfig, Start
 from orbital_ops_env.sim.variation import Variation
@@ -119,9 +109,12 @@ class Vehicle:
         self._payload(start, stations or {})
         self._power(variation)
         self._recorder(variation)
-        self._changes: list[tuple[float, Callable[[], None]]] = []
+        self.changes: list[tuple[float, Callable[[], None]]] = []
+        """[s] Mission times, in order, and what changes then."""
+        self.kept: tuple[Any, ...] = ()
+        """Modules that nothing else refers to."""
         for fault in sorted(faults, key=lambda fault: fault.onset_s):
-            self._break(fault)
+            inflict(fault, self)
         self._sim.InitializeSimulation()
         self._ring = self.recorder.memory.rows
 
@@ -139,8 +132,8 @@ class Vehicle:
             ValueError: The rows are more than `kernels.RING_SIZE`, so the first are lost.
         """
         nanos, expected, first = round(t * SECOND_NS), round(t / self.dt) + 1, self.recorder.memory.count
-        while self._changes and self._changes[0][0] <= t:
-            onset_s, change = self._changes.pop(0)
+        while self.changes and self.changes[0][0] <= t:
+            onset_s, change = self.changes.pop(0)
             self._sim.TotalSim.StepUntilStop(round(onset_s * SECOND_NS), BODY)
             change()
         self._sim.TotalSim.StepUntilStop(nanos, BODY)
@@ -169,7 +162,8 @@ class Vehicle:
         for priority, (name, period) in zip(range(10 * len(periods), 0, -10), periods.items(), strict=True):
             process.addTask(self._sim.CreateNewTask(name, round(period * SECOND_NS)), priority)
 
-    def _add(self, task: str, modules: Iterable[Any]) -> None:
+    def add(self, task: str, modules: Iterable[Any]) -> None:
+        """Let modules run with a task, after those that it has."""
         for module in modules:
             self._sim.AddModelToTask(task, module)
 
@@ -227,7 +221,7 @@ class Vehicle:
         self.tank.addThrusterSet(self.thrusters)
         self.hub.addStateEffector(self.tank)
         self.hub.addDynamicEffector(self.thrusters)
-        self._add("dynamics", (self.thrusters, self.hub, self.tank))
+        self.add("dynamics", (self.thrusters, self.hub, self.tank))
 
     def _jet(self, position: Vec3, direction: Vec3) -> Any:
         jet = thrusterDynamicEffector.THRSimConfig()
@@ -271,8 +265,8 @@ class Vehicle:
         magnet = self._magnet(variation.dipole_a_m2, field.envOutMsgs[0])
         for effector in (drag, light, magnet):
             self.hub.addDynamicEffector(effector)
-        self._add("environment", (air, field, shadow))
-        self._add("dynamics", (drag, light, magnet))
+        self.add("environment", (air, field, shadow))
+        self.add("dynamics", (drag, light, magnet))
 
     def _magnet(self, dipole_a_m2: Vec3, field_msg: Any) -> Any:
         """The residual dipole, as torque bars that are never switched."""
@@ -314,8 +308,8 @@ class Vehicle:
         self.estimator.imuInMsg.subscribeTo(self.gyro.imuOutMsg)
         self.estimator.stInMsg.subscribeTo(self.tracker.stOutMsg)
         self.estimator.sunInMsg.subscribeTo(self.sun_sensors.sunOutMsg)
-        self._add("instruments", (self.tracker, self.sun_sensors))
-        self._add("navigation", (self.gyro, self.estimator))
+        self.add("instruments", (self.tracker, self.sun_sensors))
+        self.add("navigation", (self.gyro, self.estimator))
 
     def _flight_software(self, start: Start) -> None:
         jets = self.craft.thrusters
@@ -374,7 +368,7 @@ class Vehicle:
             self.firing,
             self.valves,
         )
-        self._add("control", chain)
+        self.add("control", chain)
 
     def _layout(self) -> Any:
         """Branch A as the control chain sees it; the valve driver maps the channels to a branch."""
@@ -412,7 +406,7 @@ class Vehicle:
         self._turning_earth = self._earth_rotation(start)
         self.stations = {name: self._station(site) for name, site in stations.items()}
         ground = (self._turning_earth, *self.stations.values()) if stations else ()
-        self._add("environment", (*ground, self.payload, self.imager, self.radio, self.storage))
+        self.add("environment", (*ground, self.payload, self.imager, self.radio, self.storage))
 
     def _earth_rotation(self, start: Start) -> Any:
         """The Earth in the origin, turning; what the orbit of its elements is does not matter then."""
@@ -464,47 +458,7 @@ class Vehicle:
         for load in loads:
             battery.addPowerNodeToModel(load.nodePowerOutMsg)
         self.panel, self.battery, self._loads = panel, battery, loads
-        self._add("environment", (panel, *loads, battery))
-
-    def _break(self, fault: Fault) -> None:
-        valves = self.valves.memory
-        match fault:
-            case GyroBias():
-                self.gyro.memory.fault_s = fault.onset_s
-                self.gyro.memory.fault_bias = np.array(fault.bias_rad_s)
-            case GyroDrift():
-                self.gyro.memory.drift_s = fault.onset_s
-                self.gyro.memory.drift = np.array(fault.drift_rad_s2)
-            case TrackerOutage():
-                self.tracker.memory.fault_s = fault.onset_s
-            case StuckClosed():
-                valves.closed_s = _replaced(valves.closed_s, fault.unit - 1, fault.onset_s)
-            case StuckOpen():
-                valves.open_s = _replaced(valves.open_s, fault.unit - 1, fault.onset_s)
-            case WeakThruster():
-                self._changes.append((fault.onset_s, lambda: self._weaken(fault)))
-            case Leak():
-                self._leak(fault)
-            case PanelLoss():
-                self._changes.append((fault.onset_s, lambda: self._dim(fault)))
-
-    def _weaken(self, fault: WeakThruster) -> None:
-        self.thrusters.thrusterData[fault.unit - 1].MaxThrust = fault.share * self.craft.thrusters.thrust_n
-
-    def _leak(self, fault: Leak) -> None:
-        self._hole = kernels.Hole(fault.onset_s, fault.flow_kg_s, np.array(fault.torque_n_m))
-        self._hole.tankInMsg.subscribeTo(self.tank.fuelTankOutMsg)
-        self.tank.fuelLeakRateInMsg.subscribeTo(self._hole.flowOutMsg)
-        self._jet = extForceTorque.ExtForceTorque()
-        self._jet.cmdTorqueInMsg.subscribeTo(self._hole.torqueOutMsg)
-        self.hub.addDynamicEffector(self._jet)
-        self._add("navigation", (self._hole,))
-        self._add("dynamics", (self._jet,))
-
-    def _dim(self, fault: PanelLoss) -> None:
-        power = self.craft.power
-        efficiency = power.panel_efficiency * fault.share
-        self.panel.setPanelParameters(PANEL_B, power.panel_area_m2, efficiency)
+        self.add("environment", (panel, *loads, battery))
 
     def _recorder(self, variation: Variation) -> None:
         self.recorder = kernels.Recorder(
@@ -521,11 +475,4 @@ class Vehicle:
         self.recorder.stInMsg.subscribeTo(self.tracker.stOutMsg)
         self.recorder.imagerInMsg.subscribeTo(self.imager.nodeDataOutMsg)
         self.recorder.radioInMsg.subscribeTo(self.radio.nodeDataOutMsg)
-        self._add("record", (self.recorder,))
-
-
-def _replaced(values: Any, index: int, value: float) -> np.ndarray:
-    """A copy with one value replaced: a kernel's memory takes whole arrays only."""
-    copy = np.array(values)
-    copy[index] = value
-    return copy
+        self.add("record", (self.recorder,))

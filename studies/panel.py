@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from orbital_ops_env.missions.mission import Directive, FlightRule
+from orbital_ops_env.missions.directives import Directive
+from orbital_ops_env.missions.rules import FlightRule
 from orbital_ops_env.sim.state import Track
 from orbital_ops_env.studies.record import Record
 

@@ -4,7 +4,7 @@ import textwrap
 from html import escape
 from typing import Any, Final
 
-from orbital_ops_env.missions.mission import QuietWindow
+from orbital_ops_env.missions.rules import QuietWindow
 from orbital_ops_env.studies.panel import BAD, FAINT, FAULT, GOOD, Panel, inward
 from orbital_ops_env.studies.record import Record
 from orbital_ops_env.studies.words import damage, goal, label, limit

@@ -32,7 +32,8 @@ from openenv.core.env_server.types import State
 
 from orbital_ops_env.commands import AnyCommand, Coast, Hold, Slew
 from orbital_ops_env.missions.catalog import generate
-from orbital_ops_env.missions.mission import MissionSpec, Point
+from orbital_ops_env.missions.directives import Point
+from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.models import OrbitalOpsAction, OrbitalOpsObservation
 from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.sim.kernels import RING_SIZE, ROW

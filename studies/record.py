@@ -8,7 +8,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from orbital_ops_env.missions.mission import FlightRule, Point, Progress
+from orbital_ops_env.missions.directives import Point
+from orbital_ops_env.missions.mission import Progress
+from orbital_ops_env.missions.rules import FlightRule
 from orbital_ops_env.server.flight import Flight
 from orbital_ops_env.sim.faults import Fault
 from orbital_ops_env.sim.frames import angles_between, dcm_from_mrp, relative, rotation_angle

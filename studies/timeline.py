@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from orbital_ops_env.missions.mission import Point, QuietWindow, RateCap, ReduceRate, Reserve, SunKeepOut
+from orbital_ops_env.missions.directives import Point, ReduceRate
+from orbital_ops_env.missions.rules import QuietWindow, RateCap, Reserve, SunKeepOut
 from orbital_ops_env.sim.faults import unit_of
 from orbital_ops_env.studies import plan_row
 from orbital_ops_env.studies.panel import BAD, FAINT, FAULT, GOOD, SOFT, TRUE, Panel, inward, write

@@ -6,16 +6,9 @@ from typing import Final
 import numpy as np
 
 from orbital_ops_env.commands import AnyCommand
-from orbital_ops_env.missions.mission import (
-    Directive,
-    FlightRule,
-    MissionSpec,
-    QuietWindow,
-    RateCap,
-    ReduceRate,
-    Reserve,
-    SunKeepOut,
-)
+from orbital_ops_env.missions.directives import Directive, ReduceRate
+from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.missions.rules import FlightRule, QuietWindow, RateCap, Reserve, SunKeepOut
 from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage
 from orbital_ops_env.studies.record import Record, knowledge_error_deg
 

@@ -33,23 +33,33 @@ def number(low: float, high: float) -> st.SearchStrategy[float]:
 names = st.from_regex(r"[A-Za-z0-9_-]{1,24}", fullmatch=True)
 windows = {"dwell_s": number(0, 5e3), "opens_s": number(0, 5e3), "closes_s": number(0, 5e3)}
 rate_directives = st.builds(DirectiveBrief, kind=st.just("rate"), rate_deg_s=number(0.01, 12), **windows)
-point_directives = st.builds(
+charge_directives = st.builds(
+    DirectiveBrief, kind=st.just("charge"), target=st.just("sun"), battery_pct=number(0, 100), **windows
+)
+aimed_directives = st.builds(
     DirectiveBrief,
-    kind=st.just("point"),
+    kind=st.sampled_from(["point", "image", "downlink"]),
     target=names,
     tolerance_deg=number(0.1, 90),
     turn_deg=st.none() | number(0, 180),
     **windows,
 )
+spans = {"from_s": number(0, 5e3), "until_s": st.none() | number(0, 5e3)}
 rules = st.one_of(
-    st.builds(RuleBrief, kind=st.just("sun_keep_out"), hard=st.booleans(), limit=number(0, 180)),
-    st.builds(RuleBrief, kind=st.just("reserve"), hard=st.booleans(), limit=number(0, 99)),
     st.builds(
         RuleBrief,
-        kind=st.just("rate_cap"),
+        kind=st.sampled_from(["sun_keep_out", "reserve", "battery", "rate_cap"]),
         hard=st.booleans(),
-        limit=number(0, 12),
-        from_s=number(0, 5e3),
+        limit=number(0, 180),
+        **spans,
+    ),
+    st.builds(
+        RuleBrief,
+        kind=st.just("keep_out"),
+        hard=st.booleans(),
+        limit=number(0, 180),
+        target=names.filter(lambda name: name != "Sun"),
+        **spans,
     ),
     st.builds(
         RuleBrief,
@@ -68,7 +78,7 @@ briefs = st.builds(
     clock_s=number(1, 9e4),
     propellant_g=number(0, 99),
     targets=st.lists(names, min_size=1, max_size=4).map(tuple),
-    directives=st.lists(rate_directives | point_directives, max_size=4).map(tuple),
+    directives=st.lists(rate_directives | charge_directives | aimed_directives, max_size=4).map(tuple),
     rules=st.lists(rules, max_size=4).map(tuple),
 )
 details = st.text(
@@ -95,6 +105,7 @@ telemetries = st.builds(
     sun_residual_deg=st.none() | number(0, 180),
     battery_pct=number(0, 100),
     panel_w=number(0, 50),
+    stored_pct=number(0, 100),
     on_time_s=number(0, 9e3),
     branch=st.sampled_from(["A", "B"]),
     source=st.sampled_from(["star_tracker", "sun_sensors", "gyro"]),

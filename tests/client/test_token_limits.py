@@ -86,8 +86,9 @@ SLOW: Final = Telemetry(
     surplus_deg_s=8.88,
     surplus_axis="-x",
     sun_residual_deg=178,
-    battery_pct=88,
+    battery_pct=88.8,
     panel_w=44,
+    stored_pct=88,
     on_time_s=3588.8,
     branch="B",
     source="star_tracker",
@@ -97,19 +98,23 @@ FAST: Final = SLOW.model_copy(
     update={"rate_deg_s": 11.88, "tracker_valid": False, "gyro_tracker_deg_s": None}
 )
 """Turning fast, with the star tracker blind."""
-IDLE: Final = ("propellant_g", "branch", "source")
-"""Channels that a command without thrust or switching leaves alone."""
+IDLE: Final = ("propellant_g", "stored_pct", "branch", "source")
+"""Channels that a command without thrust, payload or switching leaves alone."""
 COMMANDED: Final[dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
-    "manoeuvre": ({"reason": "limit", "detail": "propellant"}, ("branch", "source")),
+    "manoeuvre": ({"reason": "limit", "detail": "propellant"}, ("stored_pct", "branch", "source")),
+    "payload": ({"reason": "limit", "detail": "propellant", "on_time_s": 88.8}, ("branch", "source")),
     "branch": (
         {"reason": "alarm", "detail": "unexplained_rate", "on_time_s": 0},
-        ("propellant_g", "source"),
+        ("propellant_g", "stored_pct", "source"),
     ),
     "source": (
         {"reason": "alarm", "detail": "attitude_source", "on_time_s": 0},
-        ("propellant_g", "branch"),
+        ("propellant_g", "stored_pct", "branch"),
     ),
-    "thrusters": ({"check": dict.fromkeys(("dw_x", "dw_y", "dw_z"), -0.888)}, ("branch", "source")),
+    "thrusters": (
+        {"check": dict.fromkeys(("dw_x", "dw_y", "dw_z"), -0.888), "on_time_s": 3.0},
+        ("stored_pct", "branch", "source"),
+    ),
     "gyro": (
         {
             "check": dict.fromkeys(("w_x", "w_y", "w_z"), -8.888),

@@ -36,7 +36,7 @@ def reset(**options: Any) -> str:
     return json.dumps({"type": "reset", "data": options})
 
 
-MENU: Final = "expected one of 30, 60, 120, 300, 600, 1200"
+MENU: Final = "expected one of 30|60|120|300|600|1200"
 OPTIONS: Final = "Known: family, level, seed, episode_seed, episode_id."
 ANSWERED: Final = {
     "malformed JSON": ("{", NO_JSON, "Expecting property name"),

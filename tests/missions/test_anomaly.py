@@ -10,7 +10,8 @@ import pytest
 from orbital_ops_env.missions import anomaly, coast, detumble, plan, recovery
 from orbital_ops_env.missions.budget import slew_time_s
 from orbital_ops_env.missions.catalog import FAMILIES, generate
-from orbital_ops_env.missions.mission import MissionSpec, Point
+from orbital_ops_env.missions.directives import Point
+from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.server.observe import brief
 from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, unit_of
 from orbital_ops_env.sim.state import SpacecraftConfig

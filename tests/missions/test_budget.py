@@ -9,7 +9,7 @@ import pytest
 from orbital_ops_env.commands import Detumble, Hold, Slew
 from orbital_ops_env.missions import budget
 from orbital_ops_env.missions.catalog import generate
-from orbital_ops_env.missions.mission import Point
+from orbital_ops_env.missions.directives import Point
 from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.sim.state import SpacecraftConfig
 

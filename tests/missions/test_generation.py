@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from orbital_ops_env.client.prompt import SLEW_COSTS
 from orbital_ops_env.missions import budget, coast, detumble, hold, recovery, retarget
 from orbital_ops_env.missions.catalog import FAMILIES, generate
-from orbital_ops_env.missions.mission import MissionSpec, Point, Reserve, SunKeepOut
+from orbital_ops_env.missions.directives import Point
+from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.missions.rules import Reserve, SunKeepOut
 from orbital_ops_env.missions.targets import CATALOGUE, EARTH_LIMB_RAD
 from orbital_ops_env.policies import reference
 from orbital_ops_env.sim.constants import EARTH_RADIUS_M

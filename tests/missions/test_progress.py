@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from orbital_ops_env.missions.catalog import generate
-from orbital_ops_env.missions.mission import MissionSpec, Point, Progress, RateCap, ReduceRate, Reserve
+from orbital_ops_env.missions.directives import Point, ReduceRate
+from orbital_ops_env.missions.mission import MissionSpec, Progress
+from orbital_ops_env.missions.rules import RateCap, Reserve
 from orbital_ops_env.sim.frames import dcm_from_mrp, mrp_from_dcm, mrp_from_ep
 from orbital_ops_env.sim.state import Track, target_frame
 

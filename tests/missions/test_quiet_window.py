@@ -19,7 +19,8 @@ from orbital_ops_env.commands import (
     Slew,
 )
 from orbital_ops_env.missions.catalog import generate
-from orbital_ops_env.missions.mission import MissionSpec, QuietWindow
+from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.missions.rules import QuietWindow
 from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.sim.faults import Fault, StuckClosed, StuckOpen
 

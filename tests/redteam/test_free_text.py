@@ -162,7 +162,7 @@ longer than 200 characters
 a control character in it
 unknown argument: Extra inputs are not permitted
 Field required
-expected one of 1, 2, 3
+expected one of 1|2|3
 Input should be a valid number, a valid integer, unable to parse string as an integer
 a valid string, unable to parse raw data as a unicode string
 greater than or equal to 1 less than or equal to 12

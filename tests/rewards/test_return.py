@@ -21,7 +21,9 @@ from orbital_ops_env.commands import (
     Unreadable,
 )
 from orbital_ops_env.missions.catalog import FAMILIES, generate
-from orbital_ops_env.missions.mission import MissionSpec, Point, Progress, RateCap
+from orbital_ops_env.missions.directives import Point
+from orbital_ops_env.missions.mission import MissionSpec, Progress
+from orbital_ops_env.missions.rules import RateCap
 from orbital_ops_env.policies.random import draw
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.rewards import terms

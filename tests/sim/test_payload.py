@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orbital_ops_env.commands import AnyCommand, Coast, Downlink, Hold, Image, Slew
-from orbital_ops_env.sim.constants import EARTH_RADIUS_M, EARTH_RATE_RAD_S, MU_EARTH
+from orbital_ops_env.sim.constants import EARTH_RADIUS_M, EARTH_RATE_RAD_S, MU_EARTH, SUN_W_M2
 from orbital_ops_env.sim.frames import Vec3, angle_between, angles_between, mrp_from_dcm, triple, unit
 from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.sim.state import (
@@ -37,8 +37,6 @@ CLOSEST_S = 700.0
 """[s] mission time at which the craft passes the station."""
 ORBIT = Orbit(raan_rad=1.02, latitude_rad=0.0, sun_longitude_rad=1.0, sidereal_rad=0.2)
 PAYLOAD, POWER = Payload(), Power()
-SUN_W_M2 = 1361.0
-"""[W/m^2] at an astronomical unit. Source: nominal total solar irradiance, IAU 2015 resolution B3."""
 SECONDS = np.arange(0.0, 1400.0)
 
 
@@ -56,7 +54,7 @@ TARGETS: Mapping[str, Target] = {"STATION": STATION, "FAR": FAR, "star": Star(2.
 
 
 def ready(target: str, t: float = 0.0, orbit: Orbit = ORBIT, **options: Any) -> Plant:
-    """A craft at rest that points at a target as the mission begins, with the orbit moved on by a time [s]."""
+    """A craft at rest that points at a target as the mission begins, on an orbit moved on by a time [s]."""
     moved = replace(
         orbit,
         latitude_rad=orbit.latitude_rad + orbit.rate_rad_s * t,
@@ -87,9 +85,7 @@ def test_the_imager_waits_until_the_craft_is_steady() -> None:
     plant.execute(Slew(target="sun", rate_deg_s=0.5), Limits(edges_s=(20.0,)))
     taken = plant.execute(Image(target="star"))
     assert taken.reason == "completed"
-    off = angles_between(
-        taken.truth.payload_N, target_directions(TARGETS["star"], ORBIT, taken.truth.t)
-    )
+    off = angles_between(taken.truth.payload_N, target_directions(TARGETS["star"], ORBIT, taken.truth.t))
     assert math.degrees(off[0]) > 1.0
     assert math.degrees(off[taken.truth.imaging].max()) < 1.2  # a degree by the estimate
     assert taken.truth.imaging.sum() == PAYLOAD.exposure_s

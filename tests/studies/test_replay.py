@@ -17,7 +17,8 @@ from rich.live import Live
 
 from orbital_ops_env.commands import Coast, EndMission, Slew
 from orbital_ops_env.missions.catalog import generate
-from orbital_ops_env.missions.mission import MissionSpec, QuietWindow
+from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.missions.rules import QuietWindow
 from orbital_ops_env.policies.idle import Idle
 from orbital_ops_env.policies.rules import Rules
 from orbital_ops_env.policies.script import Script

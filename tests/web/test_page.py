@@ -62,7 +62,7 @@ def test_giving_up_shows_the_score_and_ends_the_commands(visitor) -> None:
 
 def test_the_box_takes_any_command_and_names_a_mistake(visitor) -> None:
     visitor.reset()
-    assert "expected one of 30, 60" in visitor.type('{"command":"coast","duration_s":31}')
+    assert "expected one of 30|60" in visitor.type('{"command":"coast","duration_s":31}')
     visitor.type('{"command":"fire","axis":"+x","on_time_s":0.1}')
     assert "7 of 8" in visitor.html
 
