@@ -64,14 +64,14 @@ class Level:
 LEVELS: Final = (
     Level(("image", "downlink"), 3.0, 0, 20, 0.25, 80, 120, turns=8),
     Level(("image", "downlink"), 2.5, 0, 20, 0.35, 70, 120, turns=8),
-    Level(("charge", "image", "downlink"), 2.5, 95, 20, 0.40, 70, 100, turns=8),
+    Level(("charge", "image"), 2.5, 95, 20, 0.45, 70, 100, turns=8),
     Level(("image", "downlink"), 2.5, 0, 20, 0.45, 60, 100, turns=8),
     Level(("image", "downlink"), 2.0, 0, 20, 0.50, 50, 100, turns=8),
     Level(("charge", "image", "downlink"), 2.0, 95, 25, 0.50, 50, 120, turns=12),
     Level(("image", "charge", "downlink"), 2.0, 180, 25, 0.55, 50, 120, turns=12),
     Level(("image", "downlink", "charge"), 2.0, 180, 25, 0.55, 45, 160, turns=12),
     Level(("image", "image", "downlink"), 1.5, 0, 30, 0.60, 45, 160, turns=12),
-    Level(("image", "charge", "image", "downlink"), 1.5, 95, 30, 0.60, 40, 200, turns=12),
+    Level(("image", "charge", "downlink"), 1.5, 180, 30, 0.60, 40, 200, turns=12),
 )
 
 SHOT_S: Final = 15.0
@@ -90,6 +90,8 @@ LEAST_WAIT_S: Final = 15.0
 """[s] least wait for a station: an edge of its window would end the turn to it."""
 ASTRAY_S, STEP_S = 120.0, 20.0
 """[s] by which a turn may take another time than was assumed, and steps at which waits are tried."""
+DIMMED: Final = 0.6
+"""[-] of a charge's time that it may take longer on what a fault leaves of the panel."""
 CHARGED_S: Final = 5.0
 """[s] for which the battery must be at its level."""
 ASSUMED_DEG: Final = 90.0
@@ -209,7 +211,8 @@ def _charge(plan: Plan, rate_deg_s: float, charge_s: float, battery: float) -> t
         return False, battery
     angle = float(np.linalg.norm(turn_between(plan.frame, attitude)))
     arrived = plan.now + slew_time_s(rate_deg_s, angle)
-    closes = plan.closing(arrived + charge_s + CHARGED_S)
+    spare_s = DIMMED * charge_s if plan.share else 0.0
+    closes = plan.closing(arrived + charge_s + CHARGED_S + spare_s)
     if not all(_sunny(attitude, plan, t) for t in (arrived, closes)):
         return False, battery
     leg = Leg(rate_deg_s, charge_s + CHARGED_S, 0.0)
