@@ -67,13 +67,14 @@ class Leg:
     """[deg/s] planned."""
     dwell_s: float
     tolerance_deg: float
-    kind: type[Point] | type[TakeImage] | type[SendData] = Point
     wait_s: float = 0.0
     """[s] from arrival until the window opens."""
     stays_s: float = 0.0
     """[s] from the end of its window, for which the craft stays there."""
     hold_g_s: float = HOLD_G_S
     """[g/s] budgeted while waiting and dwelling."""
+    kind: type[Point] | type[TakeImage] | type[SendData] = Point
+    """What is done there."""
 
 
 class Plan:

@@ -5,6 +5,8 @@ Each fault has a signature in two channels or more; a finding needs all of them,
     stuck open     a valve draws current without a command; the rate changes along the thruster's torque
     stuck closed   the rate does not change as commanded; the tank keeps the gas that was counted
     gyro bias      the star tracker contradicts the gyro, in attitude (`inn`) and in rate (`dgyro`)
+    leak           the tank loses gas that neither valves nor an unexplained rate account for
+    panel          at the Sun, the panel gives less than it should
     star tracker   blind at rest although neither Sun nor Earth is in its way
 """
 
@@ -49,6 +51,18 @@ DRIFTED_DEG: Final = 6.0
 """[deg] of Sun sensors against the estimate: the gyro has carried it away."""
 STEADY_DEG_S: Final = 0.3
 """[deg/s] above which the coupling of the axes looks like a missing pulse."""
+LEAK_G: Final = 0.08
+"""[g] that the tank lacks against the count, above which it leaks; four sigma of the gauge,"""
+LEAK_SHARE: Final = 0.6
+"""[-] unless the unexplained rate tells of a thruster that took that share of it."""
+LEAK_G_S: Final = 5e-4
+"""[g/s] that a leak goes on to take."""
+PANEL_W: Final = 45.7
+"""[W] of a healthy panel in the Sun,"""
+PANEL_SHARE: Final = 0.96
+"""[-] and the share of it under which a part is lost,"""
+PANEL_DEG: Final = 5.0
+"""[deg] within so much of the Sun."""
 LOOKS_AROUND: Final = 1
 """Times to look what is in the star tracker's way."""
 LOOKS: Final = 4
@@ -93,7 +107,12 @@ class Diagnosis:
     def act(self, view: PolicyView) -> tuple[AnyCommand, str] | None:
         """The next command and why; None while there is nothing to do about a fault."""
         now = view.telemetry
+        if self.finding is None and _dimmed(view):
+            self.finding = Finding("panel")
         chosen = self._respond(now) if self.finding else self._suspect(now)
+        if self.finding and self.finding.kind == "leak":
+            left_s = view.brief.directives[-1].closes_s - now.time_s
+            self._lost_g = LEAK_G_S * max(left_s, 0.0) - now.tank_residual_g
         if self.finding is None and not now.surplus_axis:
             self._gauge_g.append(now.tank_residual_g)
         self._seen = self._seen or now.tracker_valid
@@ -113,6 +132,8 @@ class Diagnosis:
             return self._read_tracker(now)
         if "dw_x" in now.check and (found := self._read_pulses(now)):
             return found
+        if self._leaks(now):
+            return self._found(Finding("leak"), now)
         if now.surplus_axis:
             return self._weigh(now)
         if self._doubted and not now.tracker_valid and self._looks < LOOKS:
@@ -123,11 +144,20 @@ class Diagnosis:
             return Check(subsystem="star_tracker"), why
         return None
 
+    def _leaks(self, now: Telemetry) -> bool:
+        """Whether the tank lacks more than valves and an unexplained rate can have taken."""
+        kept = now.tank_residual_g - self._healthy_g
+        return kept < -LEAK_G and GAS_G_S_DEG * now.surplus_deg_s < -LEAK_SHARE * kept
+
+    @property
+    def _healthy_g(self) -> float:
+        """[g] Tank minus counted gas while nothing was wrong."""
+        return sum(self._gauge_g) / max(len(self._gauge_g), 1)
+
     def _weigh(self, now: Telemetry) -> tuple[AnyCommand, str] | None:
         """An unexplained rate change: the tank tells a thruster from the gyro."""
-        healthy = sum(self._gauge_g) / max(len(self._gauge_g), 1)
         expected = GAS_G_S_DEG * now.surplus_deg_s
-        kept = now.tank_residual_g - healthy
+        kept = now.tank_residual_g - self._healthy_g
         if now.surplus_deg_s >= SHARP_DEG_S and kept > 0.5 * expected:
             return self._found(Finding("stuck_closed", _unit(now, along=False)), now)
         if now.surplus_deg_s >= SHARP_DEG_S and kept < -0.5 * expected:
@@ -214,6 +244,14 @@ def _certain(now: Telemetry) -> Finding | None:
     if now.ended_by == "innovation" or _biased(now):
         return Finding("gyro_bias")
     return Finding("star_tracker") if _silent(now) else None
+
+
+def _dimmed(view: PolicyView) -> bool:
+    """Whether the panel, at the Sun, gives less than it should."""
+    now, number = view.telemetry, view.telemetry.directive
+    at_sun = view.brief.directives[number - 1 : number]
+    aimed = bool(at_sun) and at_sun[0].target == "sun" and (now.error_deg or 0.0) < PANEL_DEG
+    return aimed and now.sun_residual_deg is not None and now.panel_w < PANEL_SHARE * PANEL_W
 
 
 def _silent(now: Telemetry) -> bool:
