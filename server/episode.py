@@ -8,7 +8,7 @@ import math
 from orbital_ops_env.commands import AnyCommand, EndMission, ReportFault, Unreadable
 from orbital_ops_env.missions.mission import MissionSpec, Outcome
 from orbital_ops_env.missions.rules import BatteryFloor, Reserve, SunKeepOut
-from orbital_ops_env.missions.targets import CATALOGUE
+from orbital_ops_env.missions.targets import NAMED
 from orbital_ops_env.models import OrbitalOpsObservation
 from orbital_ops_env.rewards.rubric import MissionRubric
 from orbital_ops_env.rewards.terms import Standing
@@ -41,9 +41,7 @@ class Episode:
         self._readable = 0
         self._wrong_reports = 0
         self._named: set[tuple[str, int | None]] = set()
-        self._plant = Plant(
-            spec.start, dict(spec.targets), episode_seed, faults=spec.faults, others=CATALOGUE
-        )
+        self._plant = Plant(spec.start, dict(spec.targets), episode_seed, faults=spec.faults, others=NAMED)
         self._true = spec.advance(spec.begin(), self.snapshot.truth)
         self._sequence = spec.model_copy(update={"rules": ()})
         self._onboard = self._sequence.advance(spec.begin(), self.snapshot.estimate)
