@@ -5,7 +5,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from orbital_ops_env.commands import did_you_mean
-from orbital_ops_env.missions import coast, detumble, hold, recovery, retarget, shift
+from orbital_ops_env.missions import coast, detumble, hold, recovery, retarget
 from orbital_ops_env.missions.mission import MissionSpec
 
 
@@ -28,7 +28,6 @@ FAMILIES: Final[dict[str, Family]] = {
     coast.FAMILY: coast,
     hold.FAMILY: hold,
     recovery.FAMILY: recovery,
-    shift.FAMILY: shift,
 }
 LEVELS: Final = range(10)
 ATTEMPTS: Final = 400
@@ -54,9 +53,14 @@ def generate(family: str, level: int, seed: int) -> MissionSpec:
         raise ValueError(f"{family}: level {level} is out of range, expected 0 to 9.")
     if seed < 0:
         raise ValueError(f"{family}: seed {seed} is negative, expected 0 or more.")
-    stream = np.random.SeedSequence([int.from_bytes(family.encode()), level, seed])
+    return draw(FAMILIES[family], level, seed)
+
+
+def draw(family: Family, level: int, seed: int) -> MissionSpec:
+    """The mission of a family's module, level and seed, all in range."""
+    stream = np.random.SeedSequence([int.from_bytes(family.FAMILY.encode()), level, seed])
     rng = np.random.default_rng(stream)
-    candidates = (FAMILIES[family].candidate(level, rng, seed) for _ in range(ATTEMPTS))
+    candidates = (family.candidate(level, rng, seed) for _ in range(ATTEMPTS))
     if spec := next(filter(None, candidates), None):
         return spec
-    raise RuntimeError(f"{family} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")
+    raise RuntimeError(f"{family.FAMILY} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")

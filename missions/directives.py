@@ -4,23 +4,33 @@ Progress is judged on the true history for the score, and on the estimated one f
 reports. All of it is pure.
 """
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from orbital_ops_env.sim.frames import angles_between
-from orbital_ops_env.sim.state import Sun, Track, target_directions
-
-if TYPE_CHECKING:
-    from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.sim.state import Start, Sun, Target, Track, target_directions
 
 
 class Frozen(BaseModel):
     """A part of a mission."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Sky(Protocol):
+    """Where the targets of a mission are; a `MissionSpec` knows."""
+
+    @property
+    def start(self) -> Start:
+        """The craft at mission time 0, its orbit included."""
+        ...
+
+    def target(self, name: str) -> Target:
+        """The target of a name."""
+        ...
 
 
 Second = Annotated[float, Field(ge=0, multiple_of=1)]
@@ -85,7 +95,7 @@ class ReduceRate(_Directive):
         """[rad/s] the error up to which the condition holds."""
         return self.rate_rad_s
 
-    def errors(self, track: Track, spec: "MissionSpec") -> NDArray[np.float64]:
+    def errors(self, track: Track, sky: Sky) -> NDArray[np.float64]:
         """[rad/s] (n,) body rate."""
         return np.linalg.norm(track.omega_BN_B, axis=1)
 
@@ -100,7 +110,7 @@ class Charge(_Directive):
     turn_rad: float = Field(ge=0)
     """[rad] full turn from the previous directive's attitude; 0 if that is not known beforehand."""
 
-    def errors(self, track: Track, spec: "MissionSpec") -> NDArray[np.float64]:
+    def errors(self, track: Track, sky: Sky) -> NDArray[np.float64]:
         """[-] (n,) share of the capacity that is missing."""
         return np.maximum(self.level - track.battery, 0.0)
 
@@ -116,11 +126,11 @@ class _Aimed(_Directive):
         """[rad] the error up to which the condition holds."""
         return self.tolerance_rad
 
-    def errors(self, track: Track, spec: "MissionSpec") -> NDArray[np.float64]:
+    def errors(self, track: Track, sky: Sky) -> NDArray[np.float64]:
         """[rad] (n,) angle between the pointing axis and the target."""
-        target = spec.target(self.target)
+        target = sky.target(self.target)
         axis = track.panel_N if isinstance(target, Sun) else track.payload_N
-        return angles_between(axis, target_directions(target, spec.start.orbit, track.t))
+        return angles_between(axis, target_directions(target, sky.start.orbit, track.t))
 
 
 class Point(_Aimed):
@@ -136,7 +146,7 @@ class TakeImage(_Aimed):
 
     def holds(self, track: Track, errors: NDArray[np.float64]) -> NDArray[np.bool_]:
         """(n,) rows at which the condition holds, windows apart."""
-        return super().holds(track, errors) & track.imaging
+        return (errors <= self.limit) & track.imaging
 
 
 class SendData(_Aimed):
@@ -146,7 +156,7 @@ class SendData(_Aimed):
 
     def holds(self, track: Track, errors: NDArray[np.float64]) -> NDArray[np.bool_]:
         """(n,) rows at which the condition holds, windows apart."""
-        return super().holds(track, errors) & track.sending
+        return (errors <= self.limit) & track.sending
 
 
 Aimed = Point | TakeImage | SendData

@@ -3,18 +3,15 @@
 A hard rule fails the mission, a soft one costs `safety`.
 """
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from orbital_ops_env.missions.directives import Frozen, Second, Window
+from orbital_ops_env.missions.directives import Frozen, Second, Sky, Window
 from orbital_ops_env.sim.frames import angles_between
 from orbital_ops_env.sim.state import Track, target_directions
-
-if TYPE_CHECKING:
-    from orbital_ops_env.missions.mission import MissionSpec
 
 FIRED_KG = 3e-6
 """[kg] of gas in a second that tell of a thruster: the shortest pulse takes 4e-6, and valves that closed at
@@ -48,9 +45,9 @@ class SunKeepOut(_Rule):
     hard: Literal[True] = True
     angle_rad: float = Field(ge=0)
 
-    def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
+    def broken(self, track: Track, sky: Sky) -> NDArray[np.bool_]:
         """(n,) rows at which the rule is broken."""
-        near = angles_between(track.payload_N, spec.start.orbit.sun_hat_N[None]) < self.angle_rad
+        near = angles_between(track.payload_N, sky.start.orbit.sun_hat_N[None]) < self.angle_rad
         return near & self.in_force(track.t)
 
 
@@ -62,9 +59,9 @@ class KeepOut(_Rule):
     target: str
     angle_rad: float = Field(ge=0)
 
-    def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
+    def broken(self, track: Track, sky: Sky) -> NDArray[np.bool_]:
         """(n,) rows at which the rule is broken."""
-        directions = target_directions(spec.target(self.target), spec.start.orbit, track.t)
+        directions = target_directions(sky.target(self.target), sky.start.orbit, track.t)
         return (angles_between(track.payload_N, directions) < self.angle_rad) & self.in_force(track.t)
 
 
@@ -75,7 +72,7 @@ class Reserve(_Rule):
     hard: Literal[True] = True
     propellant_kg: float = Field(ge=0)
 
-    def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
+    def broken(self, track: Track, sky: Sky) -> NDArray[np.bool_]:
         """(n,) rows at which the rule is broken."""
         return (track.propellant_kg < self.propellant_kg) & self.in_force(track.t)
 
@@ -88,7 +85,7 @@ class BatteryFloor(_Rule):
     level: float = Field(ge=0, lt=1)
     """[-] share of the capacity."""
 
-    def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
+    def broken(self, track: Track, sky: Sky) -> NDArray[np.bool_]:
         """(n,) rows at which the rule is broken."""
         return (track.battery < self.level) & self.in_force(track.t)
 
@@ -100,7 +97,7 @@ class RateCap(_Rule):
     hard: Literal[False] = False
     rate_rad_s: float = Field(gt=0)
 
-    def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
+    def broken(self, track: Track, sky: Sky) -> NDArray[np.bool_]:
         """(n,) rows at which the rule is broken."""
         return (np.linalg.norm(track.omega_BN_B, axis=1) > self.rate_rad_s) & self.in_force(track.t)
 
@@ -111,7 +108,7 @@ class QuietWindow(Window):
     kind: Literal["quiet"] = "quiet"
     hard: Literal[True] = True
 
-    def broken(self, track: Track, spec: "MissionSpec") -> NDArray[np.bool_]:
+    def broken(self, track: Track, sky: Sky) -> NDArray[np.bool_]:
         """(n,) rows at which the rule is broken."""
         fired = np.diff(track.propellant_kg, prepend=track.propellant_kg[0]) < -FIRED_KG
         return fired & self.in_force(track.t)

@@ -14,7 +14,7 @@ from orbital_ops_env.client.prompt import SYSTEM_PROMPT
 from orbital_ops_env.client.render import PolicyView, render, view
 from orbital_ops_env.missions import budget
 from orbital_ops_env.missions.catalog import FAMILIES
-from orbital_ops_env.models import DirectiveBrief, OrbitalOpsObservation
+from orbital_ops_env.models import DirectiveBrief, OrbitalOpsObservation, RuleBrief
 from orbital_ops_env.policies.procedure import DEADBAND_DEG, current, hold_s, on_target, quiet_s
 from orbital_ops_env.rewards.rubric import Weights
 from orbital_ops_env.server.episode import SUN_WARNING_RAD, Episode
@@ -24,9 +24,11 @@ from orbital_ops_env.sim.state import SpacecraftConfig, target_frame
 
 RULES: Final = {
     "sun_keep_out": "payload at least {0.limit:g} deg from the Sun",
+    "keep_out": "payload at least {0.limit:g} deg from {0.target}",
     "reserve": "at least {0.limit:g} g of gas left",
-    "rate_cap": "rate under {0.limit:g} deg/s from {0.from_s:.0f} s on",
-    "quiet": "nothing fires from {0.from_s:.0f} to {0.until_s:.0f} s",
+    "battery": "battery at {0.limit:g} % at least",
+    "rate_cap": "rate under {0.limit:g} deg/s",
+    "quiet": "nothing fires",
 }
 ROLE: Final = """You are the flight controller of a small satellite on cold-gas thrusters. Send one
 command a turn and do the directives in order, each inside its window: the bar; the mark is now."""
@@ -91,6 +93,10 @@ def _next(known: PolicyView) -> str:
         todo = f"Nothing may fire for {quiet:.0f} s: coast."
     elif goal and goal.rate_deg_s:
         todo = f"Stop the tumble: detumble to less than {goal.rate_deg_s:g} deg/s."
+    elif goal and on_target(known, goal) and goal.kind == "charge":
+        todo = f"At the Sun: hold until the battery is at {goal.battery_pct:g} %."
+    elif goal and on_target(known, goal) and goal.kind != "point":
+        todo = f"On target: {goal.kind}, once the window of D{now.directive} is open."
     elif goal and on_target(known, goal):
         todo = f"On target: hold {goal.target} until D{now.directive} is served."
     elif goal:
@@ -127,17 +133,28 @@ def _mission(episode: Episode, seen: OrbitalOpsObservation, known: PolicyView) -
         lines += f'<div class="line">{sign}<div>{text}</div></div>'
     title = f"Mission {told.family}, level {told.level}, seed {episode.spec.seed}"
     means = f"You have {told.turns} turns, {told.clock_s:g} s and {told.propellant_g:g} g of gas."
-    rules = (f"{RULES[r.kind].format(r)} ({'hard' if r.hard else 'soft'})" for r in told.rules)
+    rules = (f"{_rule(r)} ({'hard' if r.hard else 'soft'})" for r in told.rules)
     small = f"Rules: {'; '.join(rules)}. Targets: {', '.join(told.targets)}."
     head = f"<h3>{escape(title)}</h3><p>{escape(f'{ROLE} {means}')}</p>"
     return f"<section>{head}{lines}<small>{escape(small)}</small></section>"
 
 
+def _rule(rule: RuleBrief) -> str:
+    text = RULES[rule.kind].format(rule)
+    if rule.until_s is not None:
+        return f"{text} from {rule.from_s:.0f} to {rule.until_s:.0f} s"
+    return f"{text} from {rule.from_s:.0f} s on" if rule.from_s else text
+
+
 def _goal(goal: DirectiveBrief) -> str:
-    what = f"rate under {goal.rate_deg_s} deg/s"
-    if goal.kind == "point":
-        part = "solar panel" if goal.target == "sun" else "payload"
-        what = f"{part} on {goal.target} within {goal.tolerance_deg:g} deg"
+    part = "solar panel" if goal.target == "sun" else "payload"
+    what = {
+        "rate": f"rate under {goal.rate_deg_s} deg/s",
+        "charge": f"charge to {goal.battery_pct} % with the solar panel at the Sun",
+        "point": f"{part} on {goal.target} within {goal.tolerance_deg} deg",
+        "image": f"image {goal.target} within {goal.tolerance_deg} deg",
+        "downlink": f"send data to {goal.target} within {goal.tolerance_deg} deg",
+    }[goal.kind]
     since = f"between {goal.opens_s:g} and" if goal.opens_s else "by"
     return f"{what} for {goal.dwell_s:g} s, {since} {goal.closes_s:g} s"
 
@@ -225,6 +242,7 @@ def _aimed(episode: Episode, known: PolicyView) -> Iterator[tuple[str, commands.
             yield label, commands.Detumble(rate_deg_s=rate)
         return
     if goal and goal.target and on_target(known, goal):
+        yield from _payload(goal, goal.target)
         spare = known.telemetry.propellant_g - _limit(known, "reserve", 0.0)
         for time in sorted(commands.DURATIONS_S, key=lambda d: (d < hold_s(known, goal), d)):
             fits = time >= hold_s(known, goal)
@@ -238,6 +256,14 @@ def _aimed(episode: Episode, known: PolicyView) -> Iterator[tuple[str, commands.
         for rate in commands.SLEW_RATES_DEG_S if name in route else commands.SLEW_RATES_DEG_S[1:2]:
             slew = commands.Slew(target=name, rate_deg_s=rate)
             yield _price(episode, known, slew), slew
+
+
+def _payload(goal: DirectiveBrief, target: str) -> Iterator[tuple[str, commands.AnyCommand]]:
+    """What the payload does on its target."""
+    if goal.kind == "image":
+        yield f"Image {target}", commands.Image(target=target)
+    if goal.kind == "downlink":
+        yield f"Send data to {target}", commands.Downlink(station=target)
 
 
 def _price(episode: Episode, known: PolicyView, slew: commands.Slew) -> str:

@@ -6,10 +6,28 @@ from typing import Final
 import numpy as np
 
 from orbital_ops_env.commands import AnyCommand
-from orbital_ops_env.missions.directives import Directive, ReduceRate
+from orbital_ops_env.missions.directives import Charge, Directive, ReduceRate
 from orbital_ops_env.missions.mission import MissionSpec
-from orbital_ops_env.missions.rules import FlightRule, QuietWindow, RateCap, Reserve, SunKeepOut
-from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage
+from orbital_ops_env.missions.rules import (
+    BatteryFloor,
+    FlightRule,
+    KeepOut,
+    QuietWindow,
+    RateCap,
+    Reserve,
+    SunKeepOut,
+)
+from orbital_ops_env.sim.faults import (
+    Fault,
+    GyroBias,
+    GyroDrift,
+    Leak,
+    PanelLoss,
+    StuckClosed,
+    StuckOpen,
+    TrackerOutage,
+    WeakThruster,
+)
 from orbital_ops_env.studies.record import Record, knowledge_error_deg
 
 UNITS: Final = {"rate_deg_s": "°/s", "deadband_deg": "°", "duration_s": " s", "on_time_s": " s"}
@@ -26,36 +44,54 @@ def goal(directive: Directive) -> str:
     """What a directive asks for."""
     if isinstance(directive, ReduceRate):
         return f"body rate under {math.degrees(directive.rate_rad_s):g}°/s"
+    if isinstance(directive, Charge):
+        return f"battery at {100 * directive.level:.0f} %, the panel at the Sun"
     within = math.degrees(directive.tolerance_rad)
-    return f"point at {directive.target} within {within:g}°"
+    task = {"point": "point at", "image": "image", "downlink": "downlink to"}[directive.kind]
+    return f"{task} {directive.target} within {within:g}°"
 
 
 def limit(rule: FlightRule) -> str:
     """What a flight rule asks for."""
     match rule:
-        case SunKeepOut():
-            return f"payload at least {math.degrees(rule.angle_rad):g}° from the Sun"
-        case Reserve():
-            return f"propellant never under {1e3 * rule.propellant_kg:g} g"
-        case RateCap():
-            since = f" from {rule.from_s:.0f} s" if rule.from_s else ""
-            return f"body rate under {math.degrees(rule.rate_rad_s):g}°/s{since}"
         case QuietWindow():
             return f"nothing fires from {rule.opens_s:.0f} s to {rule.closes_s:.0f} s"
+        case SunKeepOut():
+            what = f"payload at least {math.degrees(rule.angle_rad):g}° from the Sun"
+        case KeepOut():
+            what = f"payload at least {math.degrees(rule.angle_rad):g}° from {rule.target}"
+        case Reserve():
+            what = f"propellant never under {1e3 * rule.propellant_kg:g} g"
+        case BatteryFloor():
+            what = f"battery never under {100 * rule.level:.0f} %"
+        case RateCap():
+            what = f"body rate under {math.degrees(rule.rate_rad_s):g}°/s"
+    since = f" from {rule.from_s:.0f} s" if rule.from_s or rule.until_s else ""
+    return f"{what}{since}" + (f" to {rule.until_s:.0f} s" if rule.until_s else "")
 
 
 def damage(fault: Fault) -> str:
     """What a fault breaks, how and when."""
     match fault:
+        case StuckClosed() | StuckOpen() | WeakThruster():
+            what = f"thruster {fault.unit} {_how(fault)}"
         case GyroBias():
             what = f"gyro biased by {math.degrees(math.hypot(*fault.bias_rad_s)):.2g}°/s"
+        case GyroDrift():
+            what = f"gyro drifting by {math.degrees(math.hypot(*fault.drift_rad_s2)):.2g}°/s²"
         case TrackerOutage():
             what = "star tracker out"
-        case StuckClosed():
-            what = f"thruster {fault.unit} stuck closed"
-        case StuckOpen():
-            what = f"thruster {fault.unit} stuck open"
+        case Leak():
+            what = f"tank leaking {1e6 * fault.flow_kg_s:.2g} mg/s"
+        case PanelLoss():
+            what = f"panel down to {100 * fault.share:.0f} %"
     return f"{what} at {fault.onset_s:.0f} s"
+
+
+def _how(fault: StuckClosed | StuckOpen | WeakThruster) -> str:
+    if isinstance(fault, WeakThruster):
+        return f"at {100 * fault.share:.0f} % of its thrust"
+    return fault.kind.replace("_", " ")
 
 
 def label(command: AnyCommand) -> str:
@@ -121,9 +157,11 @@ def _standing(flown: Record) -> str:
     spec, end = flown.flight.spec, flown.progress[-1]
     directive = spec.directives[end.done]
     last = int(np.searchsorted(flown.truth.t, end.t))
+    held = f"held for {end.dwelt:.0f} of {directive.dwell_s:.0f} s"
+    if isinstance(directive, Charge):
+        return f"{100 * flown.truth.battery[last]:.1f} % at {end.t:.0f} s, {held}"
     error = math.degrees(directive.errors(flown.truth, spec)[last])
     unit = "°/s" if isinstance(directive, ReduceRate) else "°"
-    held = f"held for {end.dwelt:.0f} of {directive.dwell_s:.0f} s"
     return f"{error:.3g}{unit} at {end.t:.0f} s, {held}"
 
 

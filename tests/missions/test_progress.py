@@ -25,7 +25,8 @@ def track(spec: MissionSpec, target: str, start: float, end: float, gas_kg: floa
     t = np.arange(start, end + 1.0)
     sigma = [mrp_from_dcm(target_frame(spec.target(target), spec.start.orbit, s)) for s in t]
     zeros = np.zeros(len(t))
-    return Track(t, np.array(sigma), np.zeros((len(t), 3)), zeros + gas_kg, zeros)
+    off = np.zeros(len(t), dtype=bool)
+    return Track(t, np.array(sigma), np.zeros((len(t), 3)), zeros + gas_kg, zeros, zeros + 0.9, off, off)
 
 
 def test_pointing_at_each_target_for_its_dwell_succeeds() -> None:

@@ -169,7 +169,9 @@ greater than or equal to 1 less than or equal to 12
 String should have at most 24 characters, at least 1 character
 String should match pattern '^[A-Za-z0-9_-]+$'
 no such target, expected one of
-image: downlink: subsystem not installed
+not a station, expected one of none
+nothing stored, image first
+storage full, downlink first
 """
 MENUS: Final = [
     word

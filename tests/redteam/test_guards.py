@@ -13,7 +13,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from orbital_ops_env import commands
-from orbital_ops_env.missions import mission
+from orbital_ops_env.missions import directives, rules
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.rewards import terms
 from orbital_ops_env.rewards.rubric import MissionRubric, Weights
@@ -23,6 +23,7 @@ from orbital_ops_env.studies.reward_page import TERMS, card
 
 ROOT = Path(__file__).parents[2]
 RETURN, PROGRESS = "tests/rewards/test_return.py", "tests/missions/test_progress.py"
+DIRECTIVES = "tests/missions/test_directives.py"
 POLICIES = "tests/redteam/test_policies.py"
 FAULTS, COMMANDS = "tests/server/test_faults.py", "tests/contract/test_commands.py"
 QUIET = "tests/missions/test_quiet_window.py"
@@ -101,25 +102,25 @@ GUARDS = [
         f"{RETURN}::test_every_term_and_the_value_lie_between_0_and_1",
     ),
     Guard(
-        mission.Point.progress,
+        directives.Point.progress,
         "min(best / first, 1.0)",
         "best / first",
         f"{PROGRESS}::test_progress_of_a_directive_is_monotone",
     ),
     Guard(
-        mission.Point.progress,
+        directives.Point.progress,
         " if first > 0 else 0.0",
         "",
         f"{PROGRESS}::test_progress_of_a_directive_is_monotone",
     ),
     Guard(
-        mission.Point.progress,
+        directives.Point.progress,
         "min(dwelt / self.dwell_s, 1.0)",
         "dwelt / self.dwell_s",
         f"{PROGRESS}::test_progress_of_a_directive_is_monotone",
     ),
     Guard(
-        mission.Point.progress,
+        directives.Point.progress,
         "0.5 * nearer",
         "1.0 * nearer",
         f"{PROGRESS}::test_passing_a_target_is_worth_half_a_directive_at_most",
@@ -149,7 +150,7 @@ GUARDS = [
         f"{PROGRESS}::test_a_soft_rule_once_broken_stays_broken",
     ),
     Guard(
-        mission.Point.progress,
+        directives.Point.progress,
         "0.5 * min",
         "0.4 * min",
         f"{PROGRESS}::test_half_is_for_coming_nearer_and_half_for_staying",
@@ -166,33 +167,70 @@ GUARDS = [
         "",
         f"{PROGRESS}::test_the_clock_ends_a_directive_whose_window_is_longer",
     ),
+    # -- what directives ask for
+    Guard(
+        directives.TakeImage.holds,
+        " & track.imaging",
+        "",
+        f"{DIRECTIVES}::test_pointing_without_the_imager_is_no_image",
+    ),
+    Guard(
+        directives.SendData.holds,
+        " & track.sending",
+        "",
+        f"{DIRECTIVES}::test_pointing_without_the_radio_sends_nothing",
+    ),
+    Guard(
+        directives.Charge.errors,
+        "self.level - track.battery",
+        "0.0 * track.battery",
+        f"{DIRECTIVES}::test_a_charge_is_done_at_its_level",
+    ),
     # -- flight rules
     Guard(
-        mission.RateCap.broken,
-        " & (track.t >= self.from_s)",
+        rules.RateCap.in_force,
+        "(t >= self.from_s) & ",
         "",
         f"{PROGRESS}::test_a_rate_cap_counts_from_its_time_on",
     ),
     Guard(
-        mission.Reserve.broken,
+        rules.RateCap.in_force,
+        " & (t <= until)",
+        "",
+        f"{DIRECTIVES}::test_a_rule_counts_between_its_times",
+    ),
+    Guard(
+        rules.Reserve.broken,
         "track.propellant_kg < self.propellant_kg",
         "track.propellant_kg < 0",
         f"{PROGRESS}::test_a_broken_hard_rule_cannot_be_compensated",
     ),
     Guard(
-        mission.SunKeepOut.broken,
+        rules.SunKeepOut.broken,
         "< self.angle_rad",
         "< 0",
         f"{PROGRESS}::test_looking_at_the_sun_breaks_the_keep_out",
     ),
     Guard(
-        mission.RateCap.broken,
-        "return fast &",
-        "return fast & False &",
+        rules.KeepOut.broken,
+        "< self.angle_rad",
+        "< 0",
+        f"{DIRECTIVES}::test_looking_near_a_forbidden_target_breaks_its_rule",
+    ),
+    Guard(
+        rules.BatteryFloor.broken,
+        "track.battery < self.level",
+        "track.battery < 0",
+        f"{DIRECTIVES}::test_a_battery_under_its_floor_breaks_the_rule",
+    ),
+    Guard(
+        rules.RateCap.broken,
+        "> self.rate_rad_s",
+        "> np.inf",
         f"{PROGRESS}::test_a_broken_soft_rule_does_not_fail_the_mission",
     ),
     Guard(
-        mission.QuietWindow.broken,
+        rules.QuietWindow.broken,
         "return fired &",
         "return fired & False &",
         f"{QUIET}::test_firing_in_it_breaks_it_in_the_seconds_of_the_pulse",
