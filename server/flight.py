@@ -1,12 +1,16 @@
 """The same episode without the wire: a policy flown in process."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from orbital_ops_env.client.render import PolicyView, view
-from orbital_ops_env.commands import AnyCommand
+from orbital_ops_env.commands import AnyCommand, Coast, Fire, SafeMode
+from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.missions.mission import MissionSpec, Outcome
 from orbital_ops_env.policies import Policy
+from orbital_ops_env.policies.reference import Reference
+from orbital_ops_env.policies.script import Cycle, Script
 from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.sim.state import Snapshot
 
@@ -67,8 +71,33 @@ def fly(spec: MissionSpec, policy: Policy, episode_seed: int) -> Flight:
     )
 
 
+def borrowed(spec: MissionSpec) -> Policy:
+    """What `reference` sends on another mission: same family and level, the next seed."""
+    other = generate(spec.family, spec.level, spec.seed + 1)
+    return Script(fly(other, Reference(), other.seed).commands)
+
+
+CONTROLLERS: Final[Mapping[str, Callable[[MissionSpec], Policy]]] = {
+    "reference": lambda spec: Reference(),
+    "idle": lambda spec: Cycle(Coast(duration_s=1200)),
+    "fire": lambda spec: Cycle(Fire(axis="+x", on_time_s=5.0)),
+    "safe_mode": lambda spec: Cycle(SafeMode(duration_s=1200)),
+    "borrowed": borrowed,
+}
+"""Who flies for a certificate."""
+
+
+def by_name(spec: MissionSpec, policy: str, episode_seed: int) -> Flight:
+    """Fly a mission with a controller of `CONTROLLERS`.
+
+    Raises:
+        ValueError: There is no such controller.
+    """
+    if policy not in CONTROLLERS:
+        raise ValueError(f"no controller {policy!r}: expected one of {', '.join(CONTROLLERS)}")
+    return fly(spec, CONTROLLERS[policy](spec), episode_seed)
+
+
 def replay(spec: MissionSpec, commands: Iterable[AnyCommand], episode_seed: int) -> Flight:
     """Fly the command log of an episode again; the same bytes come out."""
-    from orbital_ops_env.policies.script import Script
-
     return fly(spec, Script(tuple(commands)), episode_seed)

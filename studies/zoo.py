@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from orbital_ops_env.commands import ReportFault, Unreadable
-from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.policies import Policy
 from orbital_ops_env.policies.noisy import Noisy
@@ -13,21 +12,14 @@ from orbital_ops_env.policies.redteam.blind import CYCLES, INJECTIONS
 from orbital_ops_env.policies.redteam.dodger import Dodger, LateDodger
 from orbital_ops_env.policies.redteam.reader import Reader
 from orbital_ops_env.policies.redteam.spoiler import Spoiler
-from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.policies.rules import Rules
-from orbital_ops_env.policies.script import Cycle, Script
-from orbital_ops_env.server.flight import fly
+from orbital_ops_env.policies.script import Cycle
+from orbital_ops_env.server.flight import borrowed
 
 Member = Callable[[MissionSpec], Policy]
 """Makes a policy that is to fly a mission."""
 PERCENT: Final = range(0, 101, 10)
 """[%] of random commands in the degrees of ability."""
-
-
-def borrowed(spec: MissionSpec) -> Policy:
-    """What `reference` sent on another mission: same family and level, the next seed."""
-    other = generate(spec.family, spec.level, spec.seed + 1)
-    return Script(fly(other, Reference(), other.seed).commands)
 
 
 def _cycle(name: str) -> Member:

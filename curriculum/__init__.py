@@ -1,0 +1,1 @@
+"""Which missions to train on."""
