@@ -7,11 +7,13 @@ from orbital_ops_env.client.env import (
     EpisodeOver,
     OrbitalOpsEnv,
 )
+from orbital_ops_env.client.formats import FORMATS
 from orbital_ops_env.client.prompt import SYSTEM_PROMPT
 from orbital_ops_env.client.render import PolicyView, parse, render, view
 from orbital_ops_env.models import OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState
 
 __all__ = [
+    "FORMATS",
     "SYSTEM_PROMPT",
     "EpisodeError",
     "EpisodeLost",

@@ -105,7 +105,7 @@ def view(observation: OrbitalOpsObservation, previous: PolicyView | None = None)
 def render(observation: OrbitalOpsObservation, previous: PolicyView | None = None) -> str:
     """The text of an observation: the brief first if it has one, then what changed."""
     seen = view(observation, previous)
-    lines = _brief_lines(seen.brief) if observation.brief is not None else []
+    lines = brief_lines(seen.brief) if observation.brief is not None else []
     known = previous.telemetry if previous and observation.brief is None else None
     return "\n".join([*lines, *_telemetry_lines(seen.telemetry, known)])
 
@@ -121,7 +121,7 @@ def parse(text: str, previous: PolicyView | None = None) -> PolicyView:
     if head is None:
         raise ValueError(f"no telemetry line in {text[:80]!r}")
     if head > 0:
-        return PolicyView(_parse_brief(lines[:head]), _parse_telemetry(lines[head:], None))
+        return PolicyView(parse_brief(lines[:head]), _parse_telemetry(lines[head:], None))
     if previous is None:
         raise ValueError("a text without a brief needs the view before it")
     return PolicyView(previous.brief, _parse_telemetry(lines, previous.telemetry))
@@ -160,7 +160,8 @@ def _round_brief(brief: Brief) -> Brief:
     return brief.model_copy(update={**rounded, "directives": directives, "rules": rules})
 
 
-def _brief_lines(brief: Brief) -> list[str]:
+def brief_lines(brief: Brief) -> list[str]:
+    """The lines of a brief."""
     head = (
         f"MISSION {brief.family} level {brief.level}: {brief.turns} turns, "
         f"clock {brief.clock_s:.0f}, gas {brief.propellant_g:g}"
@@ -187,8 +188,9 @@ def _rule(rule: RuleBrief) -> str:
     return f"{text} from {rule.from_s:.0f}" if rule.from_s else text
 
 
-def _parse_brief(lines: list[str]) -> Brief:
-    mission = _matched(_MISSION, lines[0])
+def parse_brief(lines: list[str]) -> Brief:
+    """The brief that lines show."""
+    mission = matched(_MISSION, lines[0])
     family, level, turns, clock, gas = mission.groups()
     return Brief(
         family=family,
@@ -210,7 +212,7 @@ def _parse_directive(line: str) -> DirectiveBrief:
 
 
 def _parse_rule(line: str) -> RuleBrief:
-    weight, words, target, limit, since, begin, end = _matched(_RULE, line).groups()
+    weight, words, target, limit, since, begin, end = matched(_RULE, line).groups()
     kind = _RULE_KINDS.get(words or "", "quiet")
     if target is not None:
         kind, target = ("sun_keep_out", None) if target == "Sun" else ("keep_out", target)
@@ -240,7 +242,16 @@ def _round_telemetry(telemetry: Telemetry) -> Telemetry:
 
 def _telemetry_lines(now: Telemetry, before: Telemetry | None) -> list[str]:
     head = f"t={now.time_s:.0f} left={now.turns_left} D{now.directive} {now.reason}"
-    changed = [
+    lines = [f"{head} ({now.detail})" if now.detail else head, " ".join(changed(now, before))]
+    if now.check:
+        found = (f"{key}={_number(value, CHECK_DECIMALS)}" for key, value in now.check.items())
+        lines.append(f"check {' '.join(found)}")
+    return [line for line in lines if line]
+
+
+def changed(now: Telemetry, before: Telemetry | None) -> list[str]:
+    """The channels that changed, each as `key=value`; all of them if there is nothing before."""
+    return [
         f"{key}={_number(getattr(now, field), decimals)}"
         for key, (field, decimals) in NUMBERS.items()
         if before is None or getattr(now, field) != getattr(before, field)
@@ -249,15 +260,10 @@ def _telemetry_lines(now: Telemetry, before: Telemetry | None) -> list[str]:
         for key, (field, words) in WORDS.items()
         if before is None or getattr(now, field) != getattr(before, field)
     ]
-    lines = [f"{head} ({now.detail})" if now.detail else head, " ".join(changed)]
-    if now.check:
-        found = (f"{key}={_number(value, CHECK_DECIMALS)}" for key, value in now.check.items())
-        lines.append(f"check {' '.join(found)}")
-    return [line for line in lines if line]
 
 
 def _parse_telemetry(lines: list[str], before: Telemetry | None) -> Telemetry:
-    time, left, directive, reason, detail = _matched(_HEAD, lines[0]).groups()
+    time, left, directive, reason, detail = matched(_HEAD, lines[0]).groups()
     fields: dict[str, Any] = {} if before is None else before.model_dump()
     fields |= {
         "time_s": float(time),
@@ -272,11 +278,12 @@ def _parse_telemetry(lines: list[str], before: Telemetry | None) -> Telemetry:
             pairs = (item.split("=") for item in line.split()[1:])
             fields["check"] = {key: float(value) for key, value in pairs}
         else:
-            fields |= dict(_channel(item) for item in line.split())
+            fields |= dict(channel(item) for item in line.split())
     return Telemetry.model_validate(fields)
 
 
-def _channel(item: str) -> tuple[str, Any]:
+def channel(item: str) -> tuple[str, Any]:
+    """Field and value of a `key=value`."""
     key, _, text = item.partition("=")
     if key in NUMBERS:
         return NUMBERS[key][0], None if text == NO_VALUE else float(text)
@@ -300,7 +307,12 @@ def _number(value: float | None, decimals: int) -> str:
     return NO_VALUE if value is None else f"{value:.{decimals}f}".removesuffix(".")
 
 
-def _matched(pattern: re.Pattern[str], line: str) -> re.Match[str]:
+def matched(pattern: re.Pattern[str], line: str) -> re.Match[str]:
+    """The match of a whole line.
+
+    Raises:
+        ValueError: There is none.
+    """
     found = pattern.fullmatch(line)
     if found is None:
         raise ValueError(f"cannot read {line!r}")

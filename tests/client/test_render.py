@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orbital_ops_env.client.formats import FORMATS, PROSE
 from orbital_ops_env.client.render import (
     DETAIL_CHARACTERS,
+    NUMBERS,
+    WORDS,
     PolicyView,
     parse,
     render,
@@ -130,22 +133,37 @@ def sightings(record: Any) -> Iterator[tuple[OrbitalOpsObservation, PolicyView |
         previous = view(observation, previous)
 
 
-def test_the_text_of_real_flights_reads_back_as_the_view(flights) -> None:
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_text_of_real_flights_reads_back_as_the_view(flights, form: str) -> None:
     for record in flights:
         for observation, previous in sightings(record):
-            text = render(observation, previous)
-            assert parse(text, previous) == view(observation, previous), f"{record}\n{text}"
+            text = FORMATS[form].render(observation, previous)
+            assert FORMATS[form].parse(text, previous) == view(observation, previous), f"{record}\n{text}"
 
 
+@pytest.mark.parametrize("form", FORMATS)
 @settings(max_examples=60)
-@given(st.builds(PolicyView, briefs, telemetries), observations)
+@given(earlier=st.builds(PolicyView, briefs, telemetries), observation=observations)
 def test_the_text_of_any_observation_reads_back_as_the_view(
-    earlier: PolicyView, observation: OrbitalOpsObservation
+    form: str, earlier: PolicyView, observation: OrbitalOpsObservation
 ) -> None:
     first = OrbitalOpsObservation(brief=earlier.brief, telemetry=earlier.telemetry)
     previous = view(first)
-    assert parse(render(first)) == previous
-    assert parse(render(observation, previous), previous) == view(observation, previous)
+    written, read = FORMATS[form].render, FORMATS[form].parse
+    assert read(written(first, None), None) == previous
+    assert read(written(observation, previous), previous) == view(observation, previous)
+
+
+def test_prose_has_words_for_every_channel() -> None:
+    assert PROSE.keys() == NUMBERS.keys() | WORDS.keys()
+    assert not any(a != b and a.startswith(f"{b} ") for a in PROSE.values() for b in PROSE.values())
+
+
+@pytest.mark.parametrize("form", ["json", "prose"])
+def test_a_text_without_a_brief_needs_the_view_before_it(form: str) -> None:
+    text = "{}" if form == "json" else "At 5 s the command ended: completed. 3 commands left, D1 is next."
+    with pytest.raises(ValueError, match="needs the view before it"):
+        FORMATS[form].parse(text, None)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any, Final, get_args
 
 import pytest
 
+from orbital_ops_env.client.formats import FORMATS
 from orbital_ops_env.client.prompt import SYSTEM_PROMPT
 from orbital_ops_env.client.render import NUMBERS, PolicyView, render
 from orbital_ops_env.commands import (
@@ -44,6 +45,8 @@ from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, 
 Count = Callable[[str], int]
 
 SYSTEM, BRIEF, OBSERVATION, COMMAND = 600, 300, 130, 30
+OTHER_FORMAT: Final = 300
+"""Longest observation as JSON or prose."""
 EPISODE: Final = {level: 2304 if level < 5 else 3072 for level in range(10)}
 SEEDS: Final = 25
 
@@ -159,7 +162,9 @@ REFUSED: Final = {
 }
 
 
-def worst_text(now: Telemetry, update: dict[str, Any], untouched: tuple[str, ...]) -> str:
+def worst_text(
+    now: Telemetry, update: dict[str, Any], untouched: tuple[str, ...], form: str = "compact"
+) -> str:
     """The longest text of a command's end: every channel but the untouched ones has changed."""
     other = SLOW.model_dump() | {field: 1 for field, _ in NUMBERS.values()}
     now = now.model_copy(update=update)
@@ -171,7 +176,7 @@ def worst_text(now: Telemetry, update: dict[str, Any], untouched: tuple[str, ...
         "surplus_axis": "",
     } | same
     earlier = PolicyView(brief(generate("detumble-v0", 0, 0)), Telemetry.model_validate(other))
-    return render(OrbitalOpsObservation(telemetry=now), earlier)
+    return FORMATS[form].render(OrbitalOpsObservation(telemetry=now), earlier)
 
 
 def test_the_system_prompt_is_short(tokens: Count) -> None:
@@ -219,6 +224,11 @@ class TestTheLongestNumbers:
     @pytest.mark.parametrize("case", COMMANDED)
     def test_fit_after_a_command(self, tokens: Count, now: Telemetry, case: str) -> None:
         assert tokens(worst_text(now, *COMMANDED[case])) <= OBSERVATION
+
+    @pytest.mark.parametrize("form", ["json", "prose"])
+    @pytest.mark.parametrize("case", COMMANDED)
+    def test_fit_in_other_formats(self, tokens: Count, now: Telemetry, case: str, form: str) -> None:
+        assert tokens(worst_text(now, *COMMANDED[case], form=form)) <= OTHER_FORMAT
 
     @pytest.mark.parametrize("detail", REFUSED.values(), ids=REFUSED)
     def test_fit_after_a_refusal(self, tokens: Count, now: Telemetry, detail: str) -> None:
