@@ -10,8 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from orbital_ops_env.client import render as compact
-from orbital_ops_env.client.render import CHECK_DECIMALS, NO_VALUE, NUMBERS, PolicyView, view
+from orbital_ops_env.client.render import (
+    CHECK_DECIMALS,
+    NO_VALUE,
+    NUMBERS,
+    PolicyView,
+    brief_lines,
+    changed,
+    channel,
+    matched,
+    parse,
+    parse_brief,
+    render,
+    view,
+)
 from orbital_ops_env.models import OrbitalOpsObservation, Telemetry
 
 Render = Callable[[OrbitalOpsObservation, PolicyView | None], str]
@@ -112,7 +124,7 @@ def _render_prose(observation: OrbitalOpsObservation, previous: PolicyView | Non
 def _parse_prose(text: str, previous: PolicyView | None = None) -> PolicyView:
     lines = text.splitlines()
     number = next(n for n, line in enumerate(lines) if _SENTENCE.match(line))
-    time, reason, detail, left, directive = compact.matched(_SENTENCE, lines[number]).groups()
+    time, reason, detail, left, directive = matched(_SENTENCE, lines[number]).groups()
     fields = {
         "time_s": time,
         "turns_left": left,
@@ -158,12 +170,12 @@ def _parts(
     seen = view(observation, previous)
     if observation.brief is None:
         return seen.telemetry, previous.telemetry if previous else None, []
-    return seen.telemetry, None, compact.brief_lines(seen.brief)
+    return seen.telemetry, None, brief_lines(seen.brief)
 
 
 def _changed(now: Telemetry, before: Telemetry | None) -> dict[str, str]:
     """The channels that changed, as the compact text writes them."""
-    return dict(item.split("=", 1) for item in compact.changed(now, before))
+    return dict(item.split("=", 1) for item in changed(now, before))
 
 
 def _seen(
@@ -177,14 +189,14 @@ def _seen(
         raise ValueError("a text without a brief needs the view before it")
     told: dict[str, Any] = {} if brief or previous is None else previous.telemetry.model_dump()
     told |= fields | {"check": check}
-    told |= dict(compact.channel(f"{key}={text}") for key, text in channels.items())
+    told |= dict(channel(f"{key}={text}") for key, text in channels.items())
     telemetry = Telemetry.model_validate(told)
-    known = compact.parse_brief(brief) if brief or previous is None else previous.brief
+    known = parse_brief(brief) if brief or previous is None else previous.brief
     return PolicyView(known, telemetry)
 
 
 FORMATS: Final = {
-    "compact": Format(compact.render, compact.parse),
+    "compact": Format(render, parse),
     "json": Format(_render_json, _parse_json),
     "prose": Format(_render_prose, _parse_prose),
 }

@@ -1,7 +1,7 @@
 """The certificate: what it accepts, why it refuses, and how soon it stops."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -86,7 +86,7 @@ def test_real_flights_certify_a_real_mission() -> None:
 def test_a_mission_without_gas_is_not_solved() -> None:
     """Less than it takes to stop, so no controller can."""
     spec = generate("detumble-v0", 3, 1)
-    start = spec.start.__class__(**{**vars(spec.start), "propellant_kg": 6e-4})
+    start = replace(spec.start, propellant_kg=6e-4)
     told = certify(spec.model_copy(update={"start": start}), flight.by_name, [1, 2], Bar(2, 2))
     assert told.verdict == "unsolved"
     assert told.solved == (0, 1)
