@@ -395,10 +395,10 @@ class Start:
     """[rad/s] (3,) body rate in B."""
     propellant_kg: float
     """[kg] usable propellant."""
-    battery: float | None = None
-    """[-] charge as a share of the capacity; None lets every episode draw its own."""
     attitude_known: bool = True
     """Whether the onboard estimate starts at the truth (a few arcmin) or is lost in space."""
+    battery: float | None = None
+    """[-] charge as a share of the capacity; None lets every episode draw its own."""
 
 
 @dataclass(frozen=True)

@@ -156,5 +156,5 @@ def test_a_thruster_is_drawn_on_the_axes_of_the_turn(kind: str) -> None:
 
 
 def test_a_kind_that_missions_do_not_draw_is_a_clear_error() -> None:
-    with pytest.raises(ValueError, match="no fault 'leak' is drawn"):
-        anomaly.draw_fault(np.random.default_rng(1), ["leak"], 1.0, 60.0, np.ones(3))
+    with pytest.raises(ValueError, match="no fault 'weak_thruster' is drawn"):
+        anomaly.draw_fault(np.random.default_rng(1), ["weak_thruster"], 1.0, 60.0, np.ones(3))

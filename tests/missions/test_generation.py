@@ -145,7 +145,7 @@ def test_a_mission_that_does_not_exist_is_a_clear_error(
 def test_a_directive_at_an_unknown_target_is_refused() -> None:
     spec = generate("retarget-v0", 0, 0)
     fields = spec.model_dump() | {"targets": [("nadir", {"kind": "nadir"})]}
-    with pytest.raises(ValueError, match="directive names"):
+    with pytest.raises(ValueError, match="point names"):
         MissionSpec.model_validate(fields)
 
 

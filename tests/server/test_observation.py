@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orbital_ops_env.commands import Check
+from orbital_ops_env.commands import Check, Image, Slew
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.missions.mission import Progress
 from orbital_ops_env.models import Telemetry
@@ -44,7 +44,7 @@ def stages(record: Any) -> Iterator[tuple[Telemetry, Snapshot, Progress, int]]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("channel", NUMERIC)
+@pytest.mark.parametrize("channel", [name for name in NUMERIC if name != "stored_pct"])
 def test_no_channel_is_constant_over_seeds_and_turns(flights, family: str, channel: str) -> None:
     values = {
         getattr(observation.telemetry, channel)
@@ -53,6 +53,17 @@ def test_no_channel_is_constant_over_seeds_and_turns(flights, family: str, chann
         for observation in record.observations
     }
     assert len(values - {None}) > 1
+
+
+def test_stored_data_are_told_after_an_image() -> None:
+    """No family of the catalogue asks for images, so that no flight above has any."""
+    episode = Episode(generate("retarget-v0", 0, 1), 1)
+    episode.step(Image(target=next(name for name, _ in episode.spec.targets)))
+    assert episode.observation.telemetry.stored_pct == 0.0  # far away: refused
+    target = episode.spec.directives[0].target  # type: ignore[union-attr]
+    episode.step(Slew(target=target, rate_deg_s=1.0))
+    stored = episode.step(Image(target=target)).telemetry.stored_pct
+    assert stored == pytest.approx(100 / 3)
 
 
 @pytest.mark.parametrize("channel", ["reason", "tracker_valid", "branch", "source"])

@@ -269,7 +269,7 @@ def test_a_window_edge_stops_a_command_exactly_there(build: Build, command: AnyC
 
 
 def test_a_refusal_ends_at_a_window_edge_too(build: Build) -> None:
-    refused = build().execute(Image(target="nadir"), Limits(edges_s=(4.0,)))
+    refused = build().execute(Image(target="moon"), Limits(edges_s=(4.0,)))
     assert refused.reason == "refused"
     assert refused.t == 4.0
 
