@@ -5,7 +5,9 @@
 brief and all channels, a later one only what changed. Units are stated once, in the system prompt.
 """
 
+import itertools
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import Any, Final, get_args
@@ -60,19 +62,21 @@ _DIRECTIVES: Final = (
         rf"D\d+ (?P<kind>point|image|downlink) (?P<target>\S+) within (?P<tolerance_deg>\S+) {_WINDOW}"
     ),
 )
-_RULES: Final = {
-    "sun_keep_out": "payload to Sun over {limit}",
-    "keep_out": "payload to {target} over {limit}",
-    "reserve": "gas over {limit}",
-    "battery": "battery over {limit}",
-    "rate_cap": "rate under {limit}",
-    "quiet": "no firing",
+_RULES: Final[dict[str, tuple[str, str]]] = {
+    "sun_keep_out": ("payload to", "Sun over {limit}"),
+    "keep_out": ("payload to", "{target} over {limit}"),
+    "reserve": ("gas over", "{limit}"),
+    "battery": ("battery over", "{limit}"),
+    "rate_cap": ("rate under", "{limit}"),
+    "quiet": ("no firing", ""),
 }
-_RULE = re.compile(
-    r"(HARD|SOFT) (?:(gas|battery|rate|payload to (\S+)) (?:over|under) (\S+)|no firing)"
-    r"(?: from (\d+)| in (\d+)-(\d+))?"
+"""Rule kind to what its line begins with, and what it adds."""
+_RULE_LINE: Final = re.compile(rf"(HARD|SOFT) ({'|'.join(dict(_RULES.values()))}) (.*)")
+_RULE: Final = re.compile(
+    r"(?:(?:(?P<target>\S+) over )?(?P<limit>[\d.]+))? ?"
+    r"(?:from (?P<since>\d+)|until (?P<until>\d+)|in (?P<begin>\d+)-(?P<end>\d+))?"
 )
-_RULE_KINDS: Final = {"gas": "reserve", "battery": "battery", "rate": "rate_cap"}
+_RULE_KINDS: Final = {"gas over": "reserve", "battery over": "battery", "rate under": "rate_cap"}
 
 
 @dataclass(frozen=True)
@@ -167,8 +171,7 @@ def brief_lines(brief: Brief) -> list[str]:
         f"clock {brief.clock_s:.0f}, gas {brief.propellant_g:g}"
     )
     directives = [f"D{n} {_directive(d)}" for n, d in enumerate(brief.directives, start=1)]
-    rules = [f"{'HARD' if rule.hard else 'SOFT'} {_rule(rule)}" for rule in brief.rules]
-    return [head, *directives, *rules, f"TARGETS {' '.join(brief.targets)}"]
+    return [head, *directives, *_rule_lines(brief.rules), f"TARGETS {' '.join(brief.targets)}"]
 
 
 def _directive(directive: DirectiveBrief) -> str:
@@ -181,11 +184,23 @@ def _directive(directive: DirectiveBrief) -> str:
     return f"{directive.kind} {directive.target} within {directive.tolerance_deg:g} {window}{turn}"
 
 
+def _rule_lines(rules: Sequence[RuleBrief]) -> list[str]:
+    """Rules of a kind that follow each other share a line."""
+    alike = itertools.groupby(rules, key=lambda rule: (rule.hard, _RULES[rule.kind][0]))
+    return [
+        f"{'HARD' if hard else 'SOFT'} {words} {', '.join(map(_rule, same))}" for (hard, words), same in alike
+    ]
+
+
 def _rule(rule: RuleBrief) -> str:
-    text = _RULES[rule.kind].format(limit=f"{rule.limit:g}", target=rule.target)
-    if rule.until_s is not None:
-        return f"{text} in {rule.from_s:.0f}-{rule.until_s:.0f}"
-    return f"{text} from {rule.from_s:.0f}" if rule.from_s else text
+    text = _RULES[rule.kind][1].format(limit=f"{rule.limit:g}", target=rule.target)
+    return f"{text} {_span(rule)}".strip()
+
+
+def _span(rule: RuleBrief) -> str:
+    if rule.until_s is None:
+        return f"from {rule.from_s:.0f}" if rule.from_s else ""
+    return f"in {rule.from_s:.0f}-{rule.until_s:.0f}" if rule.from_s else f"until {rule.until_s:.0f}"
 
 
 def parse_brief(lines: list[str]) -> Brief:
@@ -200,7 +215,9 @@ def parse_brief(lines: list[str]) -> Brief:
         propellant_g=float(gas),
         targets=tuple(lines[-1].split()[1:]),
         directives=tuple(_parse_directive(line) for line in lines if re.match(r"D\d", line)),
-        rules=tuple(_parse_rule(line) for line in lines if line.startswith(("HARD", "SOFT"))),
+        rules=tuple(
+            rule for line in lines if line.startswith(("HARD", "SOFT")) for rule in _parse_rules(line)
+        ),
     )
 
 
@@ -211,19 +228,22 @@ def _parse_directive(line: str) -> DirectiveBrief:
     return DirectiveBrief.model_validate({k: v for k, v in found.groupdict().items() if v is not None})
 
 
-def _parse_rule(line: str) -> RuleBrief:
-    weight, words, target, limit, since, begin, end = matched(_RULE, line).groups()
-    kind = _RULE_KINDS.get(words or "", "quiet")
-    if target is not None:
-        kind, target = ("sun_keep_out", None) if target == "Sun" else ("keep_out", target)
-    return RuleBrief(
-        kind=kind,  # type: ignore[arg-type]
-        hard=weight == "HARD",
-        limit=float(limit or 0),
-        target=target,
-        from_s=float(begin or since or 0),
-        until_s=None if end is None else float(end),
-    )
+def _parse_rules(line: str) -> Iterator[RuleBrief]:
+    weight, words, rules = matched(_RULE_LINE, line).groups()
+    for text in rules.split(", "):
+        found = matched(_RULE, text)
+        target, end = found["target"], found["until"] or found["end"]
+        kind = _RULE_KINDS.get(words, "quiet" if target is None else "keep_out")
+        if target == "Sun":
+            kind, target = "sun_keep_out", None
+        yield RuleBrief(
+            kind=kind,  # type: ignore[arg-type]
+            hard=weight == "HARD",
+            limit=float(found["limit"] or 0),
+            target=target,
+            from_s=float(found["begin"] or found["since"] or 0),
+            until_s=None if end is None else float(end),
+        )
 
 
 # -- telemetry ---------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def draw_fault(
     rng: np.random.Generator,
     kinds: Sequence[str],
     share: float,
-    latest_s: float,
+    span_s: tuple[float, float],
     turn_B: Vec3,
 ) -> tuple[Fault, ...]:
     """A fault, or none.
@@ -64,7 +64,7 @@ def draw_fault(
         rng: Draws it.
         kinds: Of faults, as `report_fault` names them.
         share: [-] of missions that carry one.
-        latest_s: [s] mission time by which it begins.
+        span_s: [s] mission times between which it begins.
         turn_B: (3,) turn in B that a stuck thruster must disturb; its axes are drawn by their share of it.
 
     Raises:
@@ -73,7 +73,8 @@ def draw_fault(
     if rng.random() >= share:
         return ()
     kind = str(rng.choice(list(kinds)))
-    onset = float(rng.integers(int(EARLIEST_S), max(int(latest_s), int(EARLIEST_S) + 1)))
+    earliest, latest = map(int, span_s)
+    onset = float(rng.integers(earliest, max(latest, earliest + 1)))
     axis = int(rng.choice(3, p=unit(turn_B) ** 2))
     number = 1 + 2 * axis + int(rng.integers(2))
     bias = math.radians(rng.uniform(*BIAS_DEG_S)) * unit(rng.normal(size=3))

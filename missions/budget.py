@@ -92,13 +92,13 @@ def turn_between(start: Mat3, end: Mat3) -> Vec3:
     return rotation_of_ep(ep_from_dcm(relative(start, end)))
 
 
-def path_sun_angle(start: Mat3, end: Mat3, sun_hat_N: Vec3) -> float:
-    """[rad] Least angle between payload and Sun along the eigenaxis turn between two attitudes."""
+def path_angle(start: Mat3, end: Mat3, hat_N: Vec3) -> float:
+    """[rad] Least angle between payload and a direction along the eigenaxis turn between two attitudes."""
     turn = turn_between(start, end)
     angle = float(np.linalg.norm(turn))
     payload = end[int(np.argmax(PAYLOAD_B))]
     if angle == 0:
-        return angle_between(payload, sun_hat_N)
+        return angle_between(payload, hat_N)
     axis = end.T @ (turn / angle)
     left = np.linspace(0.0, angle, PATH_STEPS)[:, None]
     path = (
@@ -106,4 +106,4 @@ def path_sun_angle(start: Mat3, end: Mat3, sun_hat_N: Vec3) -> float:
         + np.sin(left) * np.cross(axis, payload)
         + (1 - np.cos(left)) * (axis @ payload) * axis
     )
-    return float(angles_between(path, sun_hat_N[None]).min())
+    return float(angles_between(path, hat_N[None]).min())

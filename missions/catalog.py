@@ -5,7 +5,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from orbital_ops_env.commands import did_you_mean
-from orbital_ops_env.missions import coast, detumble, hold, recovery, retarget
+from orbital_ops_env.missions import coast, detumble, hold, mission_ops, recovery, retarget, shift
 from orbital_ops_env.missions.mission import MissionSpec
 
 
@@ -16,9 +16,21 @@ class Family(Protocol):
     """Its name."""
     KINDS: Final[tuple[str, ...]]
     """Faults that its missions may carry."""
+    FIRST: Final[tuple[str, ...]]
+    """Names of which one is the first that its missions point at."""
 
-    def candidate(self, level: int, rng: np.random.Generator, seed: int) -> MissionSpec | None:
-        """A mission of a level drawn from a generator; None if the sky does not allow it."""
+    def candidate(self, level: int, rng: np.random.Generator, seed: int, first: str) -> MissionSpec | None:
+        """A mission of a level drawn from a generator.
+
+        Args:
+            level: 0 to 9.
+            rng: Draws all but the first name.
+            seed: What the mission is drawn from.
+            first: The first named target, if the level has any.
+
+        Returns:
+            None if the sky does not allow it.
+        """
         ...
 
 
@@ -28,10 +40,15 @@ FAMILIES: Final[dict[str, Family]] = {
     coast.FAMILY: coast,
     hold.FAMILY: hold,
     recovery.FAMILY: recovery,
+    shift.FAMILY: shift,
+    mission_ops.FAMILY: mission_ops,
 }
+FLAGSHIP: Final = mission_ops.FAMILY
+"""The one family of long missions; all others are short."""
+SHORT_FAMILIES: Final = tuple(name for name in FAMILIES if name != FLAGSHIP)
 LEVELS: Final = range(10)
-ATTEMPTS: Final = 400
-"""[-] candidates drawn for a mission; most are the first, the tables of levels see to that."""
+ATTEMPTS: Final = 20_000
+"""[-] most candidates drawn for a mission; 5 to 60 are the mean, by family and level."""
 
 
 def generate(family: str, level: int, seed: int) -> MissionSpec:
@@ -57,10 +74,15 @@ def generate(family: str, level: int, seed: int) -> MissionSpec:
 
 
 def draw(family: Family, level: int, seed: int) -> MissionSpec:
-    """The mission of a family's module, level and seed, all in range."""
+    """The mission of a family's module, level and seed, all in range.
+
+    The first name is drawn before the sky, which then has to suit it: else the names that most skies suit
+    would be the better guess.
+    """
     stream = np.random.SeedSequence([int.from_bytes(family.FAMILY.encode()), level, seed])
     rng = np.random.default_rng(stream)
-    candidates = (family.candidate(level, rng, seed) for _ in range(ATTEMPTS))
+    first = str(rng.choice(family.FIRST))
+    candidates = (family.candidate(level, rng, seed, first) for _ in range(ATTEMPTS))
     if spec := next(filter(None, candidates), None):
         return spec
     raise RuntimeError(f"{family.FAMILY} level={level} seed={seed}: no mission after {ATTEMPTS} candidates")

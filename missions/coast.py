@@ -16,19 +16,18 @@ End: the last directive done; a window missed; a hard rule broken; the clock; th
 Version history: v0, not frozen yet.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from orbital_ops_env.missions.anomaly import KINDS, share_at
-from orbital_ops_env.missions.directives import Point
 from orbital_ops_env.missions.mission import MissionSpec
-from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, Leg, Plan
-from orbital_ops_env.missions.rules import QuietWindow
+from orbital_ops_env.missions.plan import CALM_DEG_S, DRIFT_CLOSES_S, HURRIED_DEG_S, Leg, Plan
+from orbital_ops_env.missions.targets import CATALOGUE
 
 FAMILY: Final = "coast-v0"
+FIRST: Final = tuple(CATALOGUE)
 
 
 @dataclass(frozen=True)
@@ -63,17 +62,13 @@ LEVELS: Final = (
     Level(300, 7.0, 50, 1.5, 30, 0.65, 40, onward=True, turns=12),
 )
 
-DRIFT_DWELL_S: Final = 5.0
-"""[s] within the drift limit after the quiet window,"""
-DRIFT_CLOSES_S: Final = 10.0
-"""[s] of which there is no more than this to turn back in."""
 
-
-def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | None:
-    """A mission of a level drawn from a generator; None if the sky does not allow it."""
+def candidate(level: int, rng: np.random.Generator, seed: int, first: str) -> MissionSpec | None:
+    """A mission of a level, to a first target; None if the sky does not allow it."""
     row = LEVELS[level]
     plan = Plan(
         rng,
+        first,
         keep_out_deg=row.keep_out_deg,
         slack_s=row.slack_s,
         demanding=bool(rng.random() < row.demanding),
@@ -81,23 +76,10 @@ def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | 
     )
     rates = [float(rng.choice(HURRIED_DEG_S)), float(rng.choice(CALM_DEG_S))]
     rng.shuffle(rates)
-    first = Leg(rates[0], row.dwell_s, row.tolerance_deg, stays_s=row.quiet_s + DRIFT_CLOSES_S)
-    if not plan.start() or not plan.add(first):
+    take_up = Leg(rates[0], row.dwell_s, row.tolerance_deg, stays_s=row.quiet_s + DRIFT_CLOSES_S)
+    if not plan.start() or not plan.add(take_up):
         return None
-    taken_up = plan.directives[0]
-    over = taken_up.closes_s + row.quiet_s
-    plan.stay(
-        Point(
-            opens_s=over,
-            closes_s=over + DRIFT_CLOSES_S,
-            dwell_s=DRIFT_DWELL_S,
-            target=taken_up.target,
-            tolerance_rad=math.radians(row.drift_deg),
-            turn_rad=0.0,
-        ),
-        held_s=plan.slack_s,
-    )
+    quiet = plan.coast(row.quiet_s, row.drift_deg)
     if row.onward and not plan.add(Leg(rates[1], row.dwell_s, row.tolerance_deg)):
         return None
-    quiet = QuietWindow(opens_s=taken_up.closes_s, closes_s=over)
-    return plan.mission(FAMILY, level, seed, turns=row.turns, kinds=KINDS, legs=1, rules=(quiet,))
+    return plan.mission(FAMILY, level, seed, turns=row.turns, faults=plan.fault(KINDS, 1), rules=(quiet,))

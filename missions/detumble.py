@@ -6,8 +6,8 @@ Description: After separation the craft tumbles, its star tracker blind and its 
 Teaches: which sensor to trust at speed; when to stop.
 Commands: `detumble`, `slew`, `hold`; from level 3 what a fault asks for.
 Telemetry: body rate, star tracker validity and innovation, turn to the current target, propellant; residuals.
-Directives: rate under a limit; then point at the Sun (levels 0, 1) or at named targets, within a tolerance
-    for a dwell time inside a window.
+Directives: rate under a limit; then point at one named target (levels 0, 1) or at two, within a tolerance for
+    a dwell time inside a window.
 Flight rules: propellant reserve (hard), rate cap after the detumble from level 3 (soft).
 Faults: from level 3 on 40 % of the missions carry one of thruster stuck closed, thruster stuck open; it
     begins during the detumble.
@@ -23,6 +23,7 @@ from typing import Final
 import numpy as np
 
 from orbital_ops_env.missions.anomaly import (
+    EARLIEST_S,
     FAULT_SPARE_G,
     FAULT_SPARE_S,
     draw_fault,
@@ -38,25 +39,30 @@ from orbital_ops_env.missions.budget import (
     slew_time_s,
     turn_between,
 )
-from orbital_ops_env.missions.directives import Directive, Point, ReduceRate
+from orbital_ops_env.missions.directives import Directive, Point
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.plan import (
     ARRIVAL_S,
     BETWEEN_S,
     CALM_DEG_S,
     FAST_DEG_S,
+    FIRST_TURN_RAD,
     GAS_SIGMAS,
     LONGEST_S,
+    LOST_SPARE_RAD,
     RATE_CAP_DEG_S,
     RATE_CAP_LEVEL,
+    REACQUIRE_G,
     SPARE_HOLD_S,
+    stable,
 )
 from orbital_ops_env.missions.rules import FlightRule, RateCap, Reserve
-from orbital_ops_env.missions.targets import CATALOGUE, named, tracker_sees, visible
+from orbital_ops_env.missions.targets import CATALOGUE, named, visible
 from orbital_ops_env.sim.frames import mrp_from_ep, triple, unit
-from orbital_ops_env.sim.state import Orbit, SpacecraftConfig, Start, Sun, Target, target_frame
+from orbital_ops_env.sim.state import Orbit, SpacecraftConfig, Start, target_frame
 
 FAMILY: Final = "detumble-v0"
+FIRST: Final = tuple(CATALOGUE)
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,7 @@ class Level:
     rate_deg_s: tuple[float, float]
     """[deg/s] least and greatest tip-off rate."""
     targets: int
-    """[-] named targets, two so that no fixed script guesses them; 0 for the Sun."""
+    """[-] named targets, from level 2 up two, so that no fixed script guesses them."""
     dwell_s: float
     tolerance_deg: float
     demanding: float
@@ -77,8 +83,8 @@ class Level:
 
 
 LEVELS: Final = (
-    Level((1.0, 2.0), 0, 20, 8.0, 0.25, 90, turns=8),
-    Level((1.5, 3.0), 0, 30, 6.0, 0.30, 80, turns=8),
+    Level((1.0, 2.0), 1, 20, 8.0, 0.25, 90, turns=8),
+    Level((1.5, 3.0), 1, 30, 6.0, 0.30, 80, turns=8),
     Level((2.0, 4.0), 2, 30, 4.0, 0.40, 80, turns=8),
     Level((2.5, 5.0), 2, 20, 3.0, 0.45, 70, turns=8),
     Level((3.0, 6.0), 2, 20, 3.0, 0.50, 60, turns=8),
@@ -89,55 +95,37 @@ LEVELS: Final = (
     Level((8.0, 10.0), 2, 60, 2.0, 0.65, 45, turns=12),
 )
 
-STABLE_DEG_S: Final = 0.3
-"""[deg/s] what counts as detumbled."""
-STABLE_DWELL_S: Final = 5.0
 PLANNED_DEG_S: Final = 0.5
 """[deg/s] planned slew rate, but for the choice of a demanding mission."""
-FIRST_TURN_RAD: Final = math.radians(170.0)
-"""[rad] planned for the turn after the tumble, whose angle nobody can know."""
 SHORT_TURN_DEG, LONG_TURN_DEG = 40.0, 150.0
 KEEP_CLEAR_RAD: Final = math.radians(20.0)
 """[rad] named targets are at least this far from the Sun."""
-LOST_SPARE_RAD: Final = math.radians(9.0)
-"""[rad] the star tracker must see at a target even if the craft arrives this far off it."""
 RESERVE_G: Final = 0.4
-REACQUIRE_G: Final = 0.05
-"""[g] for the jump of the attitude estimate when the star tracker comes back."""
-STABLE_RATIO: Final = 1.3
-"""[-] time given for the detumble over what it takes."""
 KINDS: Final = ("stuck_closed", "stuck_open")
 """Thrusters only: a craft that has not seen stars yet can neither calibrate its gyro nor do without them."""
 FAULT_BY: Final = 0.8
 """[-] share of the detumble's time by which a fault begins."""
 
 
-def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | None:
-    """A mission of a level drawn from a generator; None if the sky does not allow it."""
+def candidate(level: int, rng: np.random.Generator, seed: int, first: str) -> MissionSpec | None:
+    """A mission of a level, to a first target; None if the sky does not allow it."""
     row, craft = LEVELS[level], SpacecraftConfig()
     orbit = Orbit(*(float(a) for a in rng.uniform(0, 2 * math.pi, size=4)))
     omega = math.radians(rng.uniform(*row.rate_deg_s)) * unit(rng.normal(size=3))
     quaternion = rng.normal(size=4)
     demanding = bool(rng.random() < row.demanding)
-    names = [str(n) for n in rng.choice(list(CATALOGUE), size=row.targets, replace=False)] or ["sun"]
+    others = [name for name in rng.permutation(list(CATALOGUE)) if name != first]
+    names = [first, *map(str, others)][: row.targets]
     tumble_g, now = detumble(omega, craft)
     share = share_at(level)
-    faults = draw_fault(rng, KINDS, share, FAULT_BY * now, omega)
+    faults = draw_fault(rng, KINDS, share, (EARLIEST_S, FAULT_BY * now), omega)
     slack_s = row.slack_s + (FAULT_SPARE_S if share else 0.0)
-    directives: list[Directive] = [
-        ReduceRate(
-            opens_s=0.0,
-            closes_s=math.ceil(STABLE_RATIO * now + slack_s),
-            dwell_s=STABLE_DWELL_S,
-            rate_rad_s=math.radians(STABLE_DEG_S),
-        )
-    ]
+    directives: list[Directive] = [stable(now, slack_s)]
     gas_g = tumble_g + REACQUIRE_G + (FAULT_SPARE_G if share else 0.0)
     variance = (DETUMBLE_SD * tumble_g) ** 2
     frame = None
     for name in names:
-        target: Target = CATALOGUE.get(name, Sun())
-        arrival = target_frame(target, orbit, now + ARRIVAL_S)
+        arrival = target_frame(CATALOGUE[name], orbit, now + ARRIVAL_S)
         angle = FIRST_TURN_RAD if frame is None else float(np.linalg.norm(turn_between(frame, arrival)))
         if frame is not None and not SHORT_TURN_DEG <= math.degrees(angle) <= LONG_TURN_DEG:
             return None
@@ -148,7 +136,7 @@ def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | 
         now += slew_time_s(planned, angle)
         done = now + row.dwell_s
         closes = math.ceil(done + slack_s + SLEW_TIME_SD_S)
-        if not all(_reachable(name, target, orbit, t) for t in (now, closes)):
+        if not all(visible(name, orbit, t, KEEP_CLEAR_RAD, LOST_SPARE_RAD) for t in (now, closes)):
             return None
         directives.append(
             Point(
@@ -176,19 +164,13 @@ def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | 
             propellant_kg=round(gas_g * 1e-3, 5),
             attitude_known=False,
         ),
-        targets=named(*(n for n in names if n in CATALOGUE)),
+        targets=named(*names),
         directives=tuple(directives),
         rules=_rules(level, directives[0].closes_s),
         clock_s=clock,
         turns=row.turns,
         faults=faults,
     )
-
-
-def _reachable(name: str, target: Target, orbit: Orbit, t: float) -> bool:
-    if isinstance(target, Sun):
-        return tracker_sees(target_frame(target, orbit, t), orbit, t, LOST_SPARE_RAD)
-    return visible(name, orbit, t, KEEP_CLEAR_RAD, LOST_SPARE_RAD)
 
 
 def _rules(level: int, stable_s: float) -> tuple[FlightRule, ...]:

@@ -24,8 +24,10 @@ from orbital_ops_env.missions.anomaly import KINDS, legs_at, share_at
 from orbital_ops_env.missions.budget import HOLD_GAS_G_S
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, Leg, Plan
+from orbital_ops_env.missions.targets import CATALOGUE
 
 FAMILY: Final = "hold-v0"
+FIRST: Final = tuple(CATALOGUE)
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,13 @@ USUAL_DEG: Final = 0.5
 """[deg] deadband that a generous budget covers."""
 
 
-def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | None:
-    """A mission of a level drawn from a generator; None if the sky does not allow it."""
+def candidate(level: int, rng: np.random.Generator, seed: int, first: str) -> MissionSpec | None:
+    """A mission of a level, to a first target; None if the sky does not allow it."""
     row = LEVELS[level]
     demanding = bool(rng.random() < row.demanding)
     plan = Plan(
         rng,
+        first,
         keep_out_deg=row.keep_out_deg,
         slack_s=row.slack_s,
         demanding=demanding,
@@ -86,4 +89,4 @@ def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | 
     flow = HOLD_GAS_G_S[COARSE[row.tolerance_deg] if demanding else USUAL_DEG]
     if not plan.add(Leg(rates[1], row.exposure_s, row.tolerance_deg, hold_g_s=flow)):
         return None
-    return plan.mission(FAMILY, level, seed, turns=row.turns, kinds=KINDS, legs=legs_at(level))
+    return plan.mission(FAMILY, level, seed, turns=row.turns, faults=plan.fault(KINDS, legs_at(level)))

@@ -24,8 +24,10 @@ import numpy as np
 from orbital_ops_env.missions.anomaly import KINDS, legs_at, share_at
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.plan import CALM_DEG_S, HURRIED_DEG_S, Leg, Plan
+from orbital_ops_env.missions.targets import CATALOGUE
 
 FAMILY: Final = "retarget-v0"
+FIRST: Final = tuple(CATALOGUE)
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,12 @@ WAIT_S: Final = (30.0, 90.0)
 """[s] from arrival to a late window, least and most."""
 
 
-def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | None:
-    """A mission of a level drawn from a generator; None if the sky does not allow it."""
+def candidate(level: int, rng: np.random.Generator, seed: int, first: str) -> MissionSpec | None:
+    """A mission of a level, to a first target; None if the sky does not allow it."""
     row = LEVELS[level]
     plan = Plan(
         rng,
+        first,
         keep_out_deg=row.keep_out_deg,
         slack_s=row.slack_s,
         demanding=bool(rng.random() < row.demanding),
@@ -82,4 +85,4 @@ def candidate(level: int, rng: np.random.Generator, seed: int) -> MissionSpec | 
         wait = float(rng.uniform(*WAIT_S)) if number == waiting else 0.0
         if not plan.add(Leg(rate, row.dwell_s, row.tolerance_deg, wait)):
             return None
-    return plan.mission(FAMILY, level, seed, turns=row.turns, kinds=KINDS, legs=legs_at(level))
+    return plan.mission(FAMILY, level, seed, turns=row.turns, faults=plan.fault(KINDS, legs_at(level)))

@@ -101,15 +101,23 @@ def _menu(seconds: float) -> float:
 def quiet_s(view: PolicyView) -> float:
     """[s] Time left of the quiet window that the craft is in; 0 outside one."""
     now = view.telemetry.time_s
-    windows = ((r.from_s, r.until_s) for r in view.brief.rules if r.until_s is not None)
-    return max((until - now for since, until in windows if since <= now < until), default=0.0)
+    return max((until - now for since, until in quiet_windows(view) if since <= now < until), default=0.0)
+
+
+def quiet_windows(view: PolicyView) -> list[tuple[float, float]]:
+    """[s] Mission times at which quiet windows open and close."""
+    return [
+        (rule.from_s, rule.until_s)
+        for rule in view.brief.rules
+        if rule.kind == "quiet" and rule.until_s is not None
+    ]
 
 
 def before_quiet_s(view: PolicyView) -> float:
     """[s] Time until a quiet window, if the next directive is at the same target; else 0."""
     here = view.brief.directives[view.telemetry.directive - 1 :][:2]
     same = len({directive.target for directive in here}) == 1
-    ahead = (rule.from_s - view.telemetry.time_s for rule in view.brief.rules if rule.until_s is not None)
+    ahead = (since - view.telemetry.time_s for since, _ in quiet_windows(view))
     return max(ahead, default=0.0) if same else 0.0
 
 

@@ -22,14 +22,15 @@ from orbital_ops_env.policies.procedure import (
     Procedure,
     current,
     quiet_s,
+    quiet_windows,
 )
 
 HOLD_G_S: Final = {0.2: 1.4e-3, 0.5: 0.72e-3, 1.0: 0.54e-3, 3.0: 0.42e-3}
 """[g/s] of a long hold by deadband [deg], equal to `missions.budget`; no policy imports missions."""
 PASS_G_S: Final = 3e-3
 """[g/s] of following a station across the sky."""
-ON_THE_WAY: Final = 0.4
-"""[-] share of full charging on the turn to the Sun."""
+PANEL_W, BUS_W = 45.7, 26.0
+"""[W] of the panel in the Sun, and of all that is on."""
 WANDER: Final = 0.65
 """[-] share of the deadband by which a held craft wanders, what it knows of its attitude included."""
 UNSURE: Final = 0.5
@@ -38,6 +39,13 @@ ENOUGH: Final = 2.5
 """[sigma] spare beyond which the score decides."""
 UNKNOWN_TURN_DEG: Final = 126.0
 """[deg] mean angle of a random turn, where the brief does not know it."""
+SLOWEST_DEG_S: Final = SLEW_RATES_DEG_S[0]
+NO_TURN_SD_G: Final = 0.1
+"""[g] 1 sigma of what is taken where no turn is ahead."""
+HORIZON: Final = 3
+"""[-] turns whose rates are planned together; of those after, each is as slow as its window allows."""
+IN_TIME: Final = 2.0
+"""[sigma] of time to spare for that."""
 FAULT_G, FAULT_S = 0.6, 120.0
 """[g], [s] kept for a fault that may still come."""
 
@@ -80,8 +88,7 @@ class Reference:
 
     def _slew_rate(self, view: PolicyView) -> float:
         legs = turns_ahead(view)
-        cap = min((rule.limit for rule in view.brief.rules if rule.kind == "rate_cap"), default=math.inf)
-        menus = [[r for r in SLEW_RATES_DEG_S if r <= cap] if leg.angle_deg else [0.2] for leg in legs]
+        menus = [_menu(view, leg) if leg.angle_deg else [SLOWEST_DEG_S] for leg in legs[:HORIZON]]
         gas_g = view.telemetry.propellant_g - self._diagnosis.lost_g
         kept = (0.0, 0.0) if self._diagnosis.finding else (FAULT_G, FAULT_S)
         return max(itertools.product(*menus), key=lambda rates: appraise(view, legs, rates, gas_g, kept))[0]
@@ -90,7 +97,7 @@ class Reference:
         """[deg] The finest before a quiet window, for the rate that it leaves; else what will do."""
         directive, now = current(view), view.telemetry
         assert directive
-        if any(rule.until_s is not None and now.time_s < rule.from_s for rule in view.brief.rules):
+        if any(now.time_s < since for since, _ in quiet_windows(view)):
             return DEADBANDS_DEG[0]
         return deadband(directive, 1.0 if now.source == "star_tracker" else UNSURE)
 
@@ -126,6 +133,17 @@ def _leg(directive: DirectiveBrief, angle_deg: float) -> Leg:
     return Leg(angle_deg, directive.opens_s, directive.closes_s, directive.dwell_s, flow)
 
 
+def _menu(view: PolicyView, leg: Leg) -> list[float]:
+    """[deg/s] Rates of a turn that no rate cap forbids from now until its window closes."""
+    now = view.telemetry.time_s
+    caps = [rule for rule in view.brief.rules if rule.kind == "rate_cap"]
+    cap = min(
+        (rule.limit for rule in caps if rule.from_s < leg.closes_s and (rule.until_s or math.inf) > now),
+        default=math.inf,
+    )
+    return [rate for rate in SLEW_RATES_DEG_S if rate <= cap]
+
+
 def appraise(
     view: PolicyView, legs: list[Leg], rates: tuple[float, ...], gas_g: float, kept: tuple[float, float]
 ) -> tuple[float, float, float]:
@@ -134,7 +152,7 @@ def appraise(
     Args:
         view: The last telemetry.
         legs: Turns ahead.
-        rates: [deg/s] of each.
+        rates: [deg/s] of the first of them.
         gas_g: [g] in the tank.
         kept: [g], [s] for a fault that may still come.
 
@@ -142,25 +160,55 @@ def appraise(
         Spare of the tightest constraint [sigma], at most `ENOUGH`; the same with what is kept; gas and time
         left, as scored.
     """
-    brief, time = view.brief, view.telemetry.time_s
-    reserve = sum(rule.limit for rule in brief.rules if rule.kind == "reserve")
-    gas, variance, spare, late = 0.0, 0.0, math.inf, math.inf
-    for number, (leg, rate) in enumerate(zip(legs, rates, strict=True), start=1):
-        cost = SLEW_COSTS[rate]
-        arrival = time + (cost.time_s(leg.angle_deg) if leg.angle_deg else 0.0)
-        if time < leg.opens_s < arrival:  # a window edge ends the turn on its way
-            arrival += cost.time_base_s
-            gas += cost.gas_base_g
-        sunlit_s = max(CHARGE_S_PCT * leg.missing_pct - ON_THE_WAY * (arrival - time), 0.0)
-        time = max(arrival, leg.opens_s) + leg.dwell_s + sunlit_s
-        sigma = cost.time_sd_s * math.sqrt(number)
-        spare = min(spare, (leg.closes_s - time) / sigma)
-        late = min(late, (leg.closes_s - kept[1] - time) / sigma)
-        gas += leg.flow_g_s * (time - arrival + SPARE_S)
-        if leg.angle_deg:
-            gas += cost.gas_g(leg.angle_deg)
-            variance += cost.gas_sd_g**2
+    time, gas, variance, spare, late = view.telemetry.time_s, gas_g, 0.0, ENOUGH, ENOUGH
+    for number, leg in enumerate(legs, start=1):
+        rate = rates[number - 1] if number <= len(rates) else _slowest(leg, time)
+        time, taken_g = flown(leg, rate, time)
+        gas -= taken_g
+        variance += SLEW_COSTS[rate].gas_sd_g ** 2 if leg.angle_deg else 0.0
+        sigma_s, sigma_g = SLEW_COSTS[rate].time_sd_s * math.sqrt(number), math.sqrt(variance) or NO_TURN_SD_G
+        over_g = gas - reserve_g(view, time)
+        spare = min(spare, (leg.closes_s - time) / sigma_s, over_g / sigma_g)
+        late = min(late, (leg.closes_s - kept[1] - time) / sigma_s, (over_g - kept[0]) / sigma_g)
         time += SPARE_S
-    left, sigma = gas_g - gas - reserve, math.sqrt(variance) if variance else 0.1
-    score = left / (brief.propellant_g - reserve) - time / brief.clock_s
-    return min(spare, left / sigma, ENOUGH), min(late, (left - kept[0]) / sigma, ENOUGH), score
+    last = reserve_g(view, math.inf)
+    score = (gas - last) / (view.brief.propellant_g - last) - time / view.brief.clock_s
+    return spare, late, score
+
+
+def flown(leg: Leg, rate_deg_s: float, time_s: float) -> tuple[float, float]:
+    """[s] Mission time at which a leg is done that begins at one, and [g] what it takes."""
+    cost, arrival, gas = SLEW_COSTS[rate_deg_s], time_s, 0.0
+    if leg.angle_deg:
+        arrival, gas = arrival + cost.time_s(leg.angle_deg), cost.gas_g(leg.angle_deg)
+    if time_s < leg.opens_s < arrival:  # a window edge ends the turn on its way
+        arrival, gas = arrival + cost.time_base_s, gas + cost.gas_base_g
+    on_the_way_s = charging_on_the_way(leg.angle_deg) * (arrival - time_s)
+    sunlit_s = max(CHARGE_S_PCT * leg.missing_pct - on_the_way_s, 0.0) if leg.missing_pct else 0.0
+    done = max(arrival, leg.opens_s) + leg.dwell_s + sunlit_s
+    return done, gas + leg.flow_g_s * (done - arrival + SPARE_S)
+
+
+def charging_on_the_way(angle_deg: float) -> float:
+    """[-] Mean charging during a turn to the Sun over that at its end; negative if the bus takes more."""
+    angle = math.radians(angle_deg)
+    cosine = math.sin(min(angle, math.pi / 2)) / angle if angle else 1.0
+    return (PANEL_W * cosine - BUS_W) / (PANEL_W - BUS_W)
+
+
+def reserve_g(view: PolicyView, time_s: float) -> float:
+    """[g] Propellant that must be there at a mission time."""
+    reserves = (rule for rule in view.brief.rules if rule.kind == "reserve")
+    return max((rule.limit for rule in reserves if (rule.until_s or math.inf) >= time_s), default=0.0)
+
+
+def _slowest(leg: Leg, time_s: float) -> float:
+    """[deg/s] The slowest rate at which a leg is done in time, else the fastest."""
+    if not leg.angle_deg:
+        return SLOWEST_DEG_S
+    in_time = (
+        rate
+        for rate in SLEW_RATES_DEG_S
+        if leg.closes_s - flown(leg, rate, time_s)[0] > IN_TIME * SLEW_COSTS[rate].time_sd_s
+    )
+    return next(in_time, SLEW_RATES_DEG_S[-1])

@@ -278,7 +278,7 @@ def _price(episode: Episode, known: PolicyView, slew: commands.Slew) -> str:
         "too late": goal is not None and seconds > goal.closes_s - now.time_s - goal.dwell_s,
         "into the reserve": now.propellant_g - gas < _limit(known, "reserve", 0.0),
         "over the rate cap": rate > _limit(known, "rate_cap", math.inf),
-        "nears the Sun": budget.path_sun_angle(start, end, spec.start.orbit.sun_hat_N) < near,
+        "nears the Sun": budget.path_angle(start, end, spec.start.orbit.sun_hat_N) < near,
     }
     notes = ", ".join(words for words, holds in against.items() if holds)
     label = f"Slew to {slew.target}, {math.degrees(angle):.0f} deg, at {rate:g} deg/s: "

@@ -7,7 +7,16 @@ import numpy as np
 from orbital_ops_env.sim import kernels
 from orbital_ops_env.sim.constants import EARTH_RADIUS_M, GEO_RADIUS_M
 from orbital_ops_env.sim.frames import Mat3, dcm_from_ep, ep_from_dcm, relative, rotation_of_ep
-from orbital_ops_env.sim.state import Nadir, Orbit, Relay, Site, SpacecraftConfig, Target, target_frame
+from orbital_ops_env.sim.state import (
+    Nadir,
+    Orbit,
+    Relay,
+    Site,
+    SpacecraftConfig,
+    Target,
+    passing_side,
+    target_frame,
+)
 from orbital_ops_env.sim.vehicle import Vehicle
 
 SLEW_AUTHORITY = 0.6
@@ -83,6 +92,7 @@ class Autopilot:
             guidance.anchor_radius, guidance.anchor_latitude = GEO_RADIUS_M, 0.0
         if isinstance(target, Site):
             guidance.follow = kernels.SITE
+            guidance.side = passing_side(target, self._orbit, t)
             guidance.anchor_radius, guidance.anchor_latitude = EARTH_RADIUS_M, target.latitude_rad
         guidance.frame = frame
         guidance.start = t

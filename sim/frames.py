@@ -288,20 +288,18 @@ def nadir_frame(r_BN_N: Vec3, v_BN_N: Vec3) -> Mat3:
 
 
 @njit(cache=True)
-def site_frame(z_hat_N: Vec3, h_hat_N: Vec3) -> Mat3:
+def site_frame(z_hat_N: Vec3, away_hat_N: Vec3) -> Mat3:
     """dcm_RN that points the payload (+z) at a place on the ground and the star tracker (+y) off the Earth.
-
-    The star tracker is as near to the orbit normal, or to its opposite, as can be: on the side where the
-    place is, which is the one that leans away from the Earth. Undefined for a place along the normal.
 
     Args:
         z_hat_N: (3,) direction to the place.
-        h_hat_N: (3,) orbit normal.
+        away_hat_N: (3,) what the star tracker is as near to as can be, not along the first: the orbit normal
+            on the side where the place is, which is the one that leans away from the Earth.
     """
-    side = z_hat_N[0] * h_hat_N[0] + z_hat_N[1] * h_hat_N[1] + z_hat_N[2] * h_hat_N[2]
+    side = z_hat_N[0] * away_hat_N[0] + z_hat_N[1] * away_hat_N[1] + z_hat_N[2] * away_hat_N[2]
     across = np.empty(3)
     for i in range(3):
-        across[i] = (1.0 if side >= 0 else -1.0) * (h_hat_N[i] - side * z_hat_N[i])
+        across[i] = away_hat_N[i] - side * z_hat_N[i]
     y_hat = unit(across)
     return from_axes(cross(y_hat, z_hat_N), y_hat, z_hat_N)
 

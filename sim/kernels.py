@@ -325,10 +325,10 @@ def _anchor_direction(radius, latitude, angle, r):
 
 
 @register_jitable
-def _anchor_frame(follow, direction, r, v, sun):
+def _anchor_frame(follow, direction, r, v, sun, side):
     """dcm_RN of a relay or of a place on the ground."""
     if follow == SITE:
-        return site_frame(direction, unit(cross(r, v)))
+        return site_frame(direction, scaled(side, unit(cross(r, v))))
     return pointing_frame(direction, sun)
 
 
@@ -364,6 +364,7 @@ class Guidance(_Kernel):
         self.memory.anchor_angle = 0.0
         self.memory.anchor_latitude = 0.0
         self.memory.anchor_radius = 1.0
+        self.memory.side = 1.0
         self.memory.start = 0.0
         self.memory.axis = np.array([1.0, 0.0, 0.0])
         self.memory.angle = 0.0
@@ -392,8 +393,8 @@ class Guidance(_Kernel):
                 radius, latitude = memory.anchor_radius, memory.anchor_latitude
                 here = _anchor_direction(radius, latitude, angle, r)
                 ahead = _anchor_direction(radius, latitude, angle + EARTH_RATE_RAD_S, r1)
-                frame = _anchor_frame(memory.follow, here, r, v, memory.sun)
-                later = _anchor_frame(memory.follow, ahead, r1, v1, memory.sun)
+                frame = _anchor_frame(memory.follow, here, r, v, memory.sun, memory.side)
+                later = _anchor_frame(memory.follow, ahead, r1, v1, memory.sun, memory.side)
         drift = rotation_of_ep(ep_from_dcm(relative(later, frame)))
         turned, speed, push = _turn_profile(t - memory.start, memory.angle, memory.rate, memory.acceleration)
         remaining = dcm_from_ep(ep_of_rotation(scaled(memory.angle - turned, memory.axis)))

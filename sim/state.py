@@ -29,6 +29,7 @@ from orbital_ops_env.sim.frames import (
     nadir_frame,
     orbit_state,
     pointing_frame,
+    scaled,
     site_frame,
     sun_direction,
     sun_frame,
@@ -337,6 +338,22 @@ def site_positions(site: Site, sidereal_rad: float, t: NDArray[np.float64]) -> N
     return EARTH_RADIUS_M * np.stack([level * np.cos(angle), level * np.sin(angle), up], axis=1)
 
 
+def passing_side(site: Site, orbit: Orbit, t: float) -> float:
+    """[-] The side of the track where a place lies at its pass: 1 for that of the orbit normal, else -1.
+
+    The pass is the one that comes, or has just been, so that the Earth may carry the place across the track
+    until then.
+    """
+    r, v = orbit.state(t)
+    normal = unit(cross(r, v))
+    (place,) = site_positions(site, orbit.sidereal_rad, np.array([t]))
+    ahead = math.atan2(float(place @ cross(normal, unit(r))), float(place @ unit(r)))
+    if ahead < -math.pi / 2:
+        ahead += 2 * math.pi
+    (passed,) = site_positions(site, orbit.sidereal_rad, np.array([t + ahead / orbit.rate_rad_s]))
+    return 1.0 if float(passed @ normal) >= 0 else -1.0
+
+
 def elevations(site: Site, orbit: Orbit, t: NDArray[np.float64]) -> NDArray[np.float64]:
     """[rad] (n,) Elevation of the craft above a place's horizon at mission times t [s] (n,)."""
     place = site_positions(site, orbit.sidereal_rad, t)
@@ -357,7 +374,7 @@ def target_frame(target: Target, orbit: Orbit, t: float) -> Mat3:
             return pointing_frame(unit(to_relay), orbit.sun_hat_N)
         case Site():
             to_site = site_positions(target, orbit.sidereal_rad, np.array([t]))[0] - r
-            return site_frame(unit(to_site), unit(cross(r, v)))
+            return site_frame(unit(to_site), scaled(passing_side(target, orbit, t), unit(cross(r, v))))
         case Sun():
             return sun_frame(orbit.sun_hat_N, unit(cross(r, v)))
         case Nadir():

@@ -36,7 +36,7 @@ from orbital_ops_env.client import (
     OrbitalOpsState,
 )
 from orbital_ops_env.commands import AnyCommand
-from orbital_ops_env.missions.catalog import FAMILIES, generate
+from orbital_ops_env.missions.catalog import SHORT_FAMILIES, generate
 from orbital_ops_env.models import Outcome
 from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.studies import figures
@@ -125,7 +125,7 @@ def time_resets(url: str, missions: int) -> dict[str, Times]:
     with session(url) as env:
         env.reset()
         for seed in range(1, missions + 1):
-            for family, level in product(FAMILIES, RESET_LEVELS):
+            for family, level in product(SHORT_FAMILIES, RESET_LEVELS):
                 spec = generate(family, level, seed)
                 contenders = (
                     partial(build_s, spec, seed),

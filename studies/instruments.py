@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from orbital_ops_env.missions.catalog import FAMILIES, LEVELS
+from orbital_ops_env.missions.catalog import LEVELS, SHORT_FAMILIES
 from orbital_ops_env.studies import diagnosability, figures, oracle, success
 from orbital_ops_env.studies.evaluate import positive
 
@@ -197,7 +197,7 @@ def options() -> Options:
     parser = argparse.ArgumentParser(
         prog="instruments", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
+    parser.add_argument("--families", nargs="+", default=SHORT_FAMILIES, choices=SHORT_FAMILIES)
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--pairs", type=positive, default=32, help="of each fault and family; %(default)s")
     parser.add_argument("--missions", type=positive, default=20, help="fresh, of each level; %(default)s")

@@ -46,7 +46,7 @@ DODGERS: Final[Mapping[str, Member]] = {
 RED_TEAM: Final[Mapping[str, Member]] = {**BLIND, **DODGERS}
 """They are after return without success."""
 SPOILERS: Final[Mapping[str, Member]] = {
-    "reporter": lambda spec: Spoiler(ReportFault(kind="leak")),
+    "reporter": lambda spec: Spoiler(ReportFault(kind="gyro_drift")),
     "mumbler": lambda spec: Spoiler(*(Unreadable(text=text) for text in INJECTIONS[:2])),
 }
 """They succeed, and do beside it what the weights of `safety` and `format` are against."""

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
+from orbital_ops_env.missions.catalog import LEVELS, SHORT_FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec
 
 Sample = dict[tuple[str, int], list[MissionSpec]]
@@ -14,4 +14,4 @@ SEEDS = range(40)
 @pytest.fixture(scope="session")
 def sample() -> Sample:
     """Forty missions by family and level, 200 a level."""
-    return {cell: [generate(*cell, seed) for seed in SEEDS] for cell in product(FAMILIES, LEVELS)}
+    return {cell: [generate(*cell, seed) for seed in SEEDS] for cell in product(SHORT_FAMILIES, LEVELS)}

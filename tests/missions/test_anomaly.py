@@ -7,22 +7,22 @@ from itertools import product
 import numpy as np
 import pytest
 
-from orbital_ops_env.missions import anomaly, coast, detumble, plan, recovery
+from orbital_ops_env.missions import anomaly, coast, detumble, plan, recovery, shift
 from orbital_ops_env.missions.budget import slew_time_s
-from orbital_ops_env.missions.catalog import FAMILIES, generate
-from orbital_ops_env.missions.directives import Point
+from orbital_ops_env.missions.catalog import FAMILIES, SHORT_FAMILIES, generate
+from orbital_ops_env.missions.directives import ReduceRate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.server.observe import brief
 from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, unit_of
 from orbital_ops_env.sim.state import SpacecraftConfig
 
 Sample = dict[tuple[str, int], list[MissionSpec]]
-SHARES = dict.fromkeys(FAMILIES, 0.4) | {recovery.FAMILY: 0.65}
+SHARES = dict.fromkeys(SHORT_FAMILIES, 0.4) | {recovery.FAMILY: 0.65}
 THRUSTER_KINDS = {"stuck_closed", "stuck_open"}
 ALL_KINDS = {"gyro_bias", "star_tracker", *THRUSTER_KINDS}
 UNITS_A = range(1, 7)
-cells = list(product(FAMILIES, range(10)))
-families = pytest.mark.parametrize("family", FAMILIES)
+cells = list(product(SHORT_FAMILIES, range(10)))
+families = pytest.mark.parametrize("family", SHORT_FAMILIES)
 
 
 def broken(missions: list[MissionSpec]) -> list[Fault]:
@@ -59,7 +59,7 @@ def test_the_share_of_missions_with_a_fault_is_that_of_the_family(sample: Sample
 
 @pytest.mark.parametrize("level", range(3, 10))
 def test_a_third_of_the_missions_of_a_level_carry_a_fault_at_least(sample: Sample, level: int) -> None:
-    missions = [spec for family in FAMILIES for spec in sample[family, level]]
+    missions = [spec for family in SHORT_FAMILIES for spec in sample[family, level]]
     assert len(broken(missions)) / len(missions) > 1 / 3
 
 
@@ -67,7 +67,8 @@ def test_a_third_of_the_missions_of_a_level_carry_a_fault_at_least(sample: Sampl
 def test_every_kind_of_the_family_is_drawn_and_no_other(sample: Sample, family: str) -> None:
     drawn = {fault.kind for fault in broken(of_family(sample, family))}
     assert drawn == set(FAMILIES[family].KINDS)
-    assert drawn == (THRUSTER_KINDS if family == detumble.FAMILY else ALL_KINDS)
+    few, more = {detumble.FAMILY: THRUSTER_KINDS}, {shift.FAMILY: ALL_KINDS | {"leak", "panel"}}
+    assert drawn == (few | more).get(family, ALL_KINDS)
 
 
 @families
@@ -92,7 +93,7 @@ def soonest_s(spec: MissionSpec) -> Iterator[float]:
     """[s] Arrival at each turn's end of a craft that turns at 1 deg/s throughout."""
     free = 0.0
     for point in spec.directives:
-        assert isinstance(point, Point)
+        assert not isinstance(point, ReduceRate)
         arrived = free + slew_time_s(1.0, point.turn_rad) if point.turn_rad else point.opens_s
         free = max(arrived, point.opens_s) + point.dwell_s
         if point.turn_rad:
@@ -148,7 +149,7 @@ def test_windows_budget_and_brief_are_the_same_with_and_without_a_fault(
 def test_a_thruster_is_drawn_on_the_axes_of_the_turn(kind: str) -> None:
     rng = np.random.default_rng(5)
     turn = np.array([3.0, 0.0, 4.0])
-    drawn = [anomaly.draw_fault(rng, [kind], 1.0, 60.0, turn)[0] for _ in range(400)]
+    drawn = [anomaly.draw_fault(rng, [kind], 1.0, (5.0, 60.0), turn)[0] for _ in range(400)]
     units = [fault.unit for fault in drawn if isinstance(fault, StuckClosed | StuckOpen)]
     assert len(units) == 400
     assert set(units) == {1, 2, 5, 6}
@@ -157,4 +158,4 @@ def test_a_thruster_is_drawn_on_the_axes_of_the_turn(kind: str) -> None:
 
 def test_a_kind_that_missions_do_not_draw_is_a_clear_error() -> None:
     with pytest.raises(ValueError, match="no fault 'weak_thruster' is drawn"):
-        anomaly.draw_fault(np.random.default_rng(1), ["weak_thruster"], 1.0, 60.0, np.ones(3))
+        anomaly.draw_fault(np.random.default_rng(1), ["weak_thruster"], 1.0, (5.0, 60.0), np.ones(3))

@@ -69,4 +69,4 @@ def test_a_path_nears_the_sun_between_its_ends() -> None:
             np.array([math.cos(half), -math.sin(half), 0.0]),
         )
     )
-    assert budget.path_sun_angle(start, end, sun) == pytest.approx(0.0, abs=math.radians(2))
+    assert budget.path_angle(start, end, sun) == pytest.approx(0.0, abs=math.radians(2))

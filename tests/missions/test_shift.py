@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from orbital_ops_env.missions import shift
-from orbital_ops_env.missions.catalog import LEVELS, draw
+from orbital_ops_env.missions.catalog import LEVELS, generate
 from orbital_ops_env.missions.directives import Charge, SendData, TakeImage
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.rules import BatteryFloor
@@ -24,13 +24,13 @@ KINDS = {"image": TakeImage, "downlink": SendData, "charge": Charge}
 @pytest.fixture(scope="module")
 def missions() -> list[MissionSpec]:
     """A dozen missions of every level."""
-    return [draw(shift, level, seed) for level in LEVELS for seed in SEEDS]
+    return [generate(shift.FAMILY, level, seed) for level in LEVELS for seed in SEEDS]
 
 
 @pytest.fixture(scope="module")
 def flights() -> dict[str, list[Flight]]:
     """Missions of every level that carry no fault, flown by reference and by the book."""
-    healthy = [next(s for s in (draw(shift, k, n) for n in SEEDS) if not s.faults) for k in LEVELS]
+    healthy = [next(s for s in (generate(shift.FAMILY, k, n) for n in SEEDS) if not s.faults) for k in LEVELS]
     return {
         name: [fly(spec, policy(), spec.seed) for spec in healthy]
         for name, policy in (("reference", Reference), ("rules", Rules))
@@ -46,7 +46,7 @@ def of_kind(missions: list[MissionSpec], kind: type) -> Iterator[tuple[MissionSp
 
 
 def test_the_same_seed_gives_the_same_mission() -> None:
-    assert draw(shift, 5, 3) == draw(shift, 5, 3) != draw(shift, 5, 4)
+    assert generate(shift.FAMILY, 5, 3) == generate(shift.FAMILY, 5, 3) != generate(shift.FAMILY, 5, 4)
 
 
 def test_a_mission_asks_for_the_tasks_of_its_level(missions: list[MissionSpec]) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,16 @@ from hypothesis import strategies as st
 
 from orbital_ops_env.commands import AnyCommand, Coast, Downlink, Hold, Image, Slew
 from orbital_ops_env.sim.constants import EARTH_RADIUS_M, EARTH_RATE_RAD_S, MU_EARTH, SUN_W_M2
-from orbital_ops_env.sim.frames import Vec3, angle_between, angles_between, mrp_from_dcm, triple, unit
+from orbital_ops_env.sim.frames import (
+    Vec3,
+    angle_between,
+    angles_between,
+    mrp_from_dcm,
+    relative,
+    rotation_angle,
+    triple,
+    unit,
+)
 from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.sim.state import (
     TRACKER_B,
@@ -208,6 +218,19 @@ def test_a_site_frame_looks_at_the_site_with_its_tracker_off_the_earth(
     assert frame[2] == pytest.approx(direction, abs=1e-12)
     nadir = -unit(orbit.state(0.0)[0])
     assert angle_between(frame[int(np.argmax(TRACKER_B))], nadir) > math.radians(90.0)
+
+
+@given(st.floats(-8, 8), st.floats(0, 6), st.floats(0, 6))
+def test_the_frame_of_a_station_that_the_earth_carries_across_the_track_does_not_flip(
+    aside: float, raan: float, latitude: float
+) -> None:
+    if abs(aside) < 2.5:
+        return
+    orbit = replace(ORBIT, raan_rad=raan, latitude_rad=latitude)
+    site, middle = beside(orbit, 1500.0, aside), 1500.0
+    frames = [target_frame(site, orbit, t) for t in np.arange(0.0, middle + 240.0, 10.0)]
+    turns = [rotation_angle(relative(*pair)) for pair in pairwise(frames)]
+    assert math.degrees(max(turns)) / 10.0 < 0.9
 
 
 # -- power -------------------------------------------------------------------------------------
