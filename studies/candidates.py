@@ -18,7 +18,7 @@ from orbital_ops_env.studies import oracle
 from orbital_ops_env.studies.journal import Journal
 
 PATIENCE: Final = 20
-"""[-] candidates for each task wanted, after which a cell counts as one that cannot be filled."""
+"""[-] candidates for each task wanted, after which a cell is given up."""
 
 
 @dataclass(frozen=True)
@@ -116,21 +116,16 @@ class Certificates:
 
 
 def walk(todo: Sequence[Cell], known: Callable[[MissionSpec], Certified | None]) -> list[Candidate]:
-    """The candidates until every cell is full, if those without a certificate were to get one.
+    """The candidates until every cell is full or given up, if those without a certificate were to get one.
 
     Args:
         todo: Cells in order.
         known: The certificate of a candidate, if it has one.
-
-    Raises:
-        RuntimeError: A cell cannot be filled.
     """
     frozen, seen = Missions(), list[Candidate]()
     for cell in todo:
         mine: list[Candidate] = []
-        while sum(each.kept for each in mine) < cell.wanted:
-            if len(mine) == PATIENCE * cell.wanted:
-                raise RuntimeError(_unfilled(cell, mine))
+        while sum(each.kept for each in mine) < cell.wanted and len(mine) < PATIENCE * cell.wanted:
             spec = cell.draw(len(mine))
             near = frozen.near(spec)
             mine.append(Candidate(cell, spec, near, None if near else known(spec)))
@@ -140,14 +135,19 @@ def walk(todo: Sequence[Cell], known: Callable[[MissionSpec], Certified | None])
     return seen
 
 
-def _unfilled(cell: Cell, mine: Sequence[Candidate]) -> str:
-    kept, near = sum(each.kept for each in mine), sum(each.near_duplicate for each in mine)
-    verdicts = [each.certified.verdict for each in mine if each.certified]
-    return (
-        f"{cell.split}, {cell.name}: {kept} of {cell.wanted} tasks after {len(mine)} candidates: "
-        f"{verdicts.count('unsolved')} unsolved, {verdicts.count('trivial')} trivial, {near} near others; "
-        "make its missions solvable by skill and by nothing less"
-    )
+def unfilled(todo: Sequence[Cell], seen: Sequence[Candidate]) -> list[str]:
+    """What is wrong with each cell that was given up."""
+    found: list[str] = []
+    for cell in todo:
+        mine = [each for each in seen if each.cell is cell]
+        kept, near = sum(each.kept for each in mine), sum(each.near_duplicate for each in mine)
+        if kept < cell.wanted:
+            verdicts = [each.certified.verdict for each in mine if each.certified]
+            found.append(
+                f"{cell.split}, {cell.name}: {kept} of {cell.wanted} tasks after {len(mine)} candidates: "
+                f"{verdicts.count('unsolved')} unsolved, {verdicts.count('trivial')} trivial, {near} near"
+            )
+    return found
 
 
 def settled(todo: Sequence[Cell], certificates: Certificates, pool: Executor) -> list[Candidate]:

@@ -2,7 +2,8 @@
 
 Candidates of each split, family and level come in the order of their seeds. One is refused if it is a
 near-duplicate of a mission frozen before it, if `reference` fails on more than one of 16 episode seeds, or if
-anybody succeeds without skill. A cell is full when it has as many as it should. The data go to
+anybody succeeds without skill. A cell is full when it has as many as it should; one that cannot be filled is
+told in the manifest, and the freeze then fails after it has written everything. The data go to
 `missions/frozen/`, what was refused and why to `plots/data/freeze.json`.
 
 Every certificate goes at once to a journal under `outputs/freeze/`, and a freeze that is killed goes on where
@@ -41,7 +42,7 @@ from orbital_ops_env.missions.splits import (
     episode_seed,
 )
 from orbital_ops_env.studies import evaluate, figures, freeze_figure, oracle
-from orbital_ops_env.studies.candidates import Candidate, Cell, Certificates, settled
+from orbital_ops_env.studies.candidates import Candidate, Cell, Certificates, settled, unfilled
 from orbital_ops_env.studies.evaluate import positive
 from orbital_ops_env.studies.journal import Journal
 
@@ -106,9 +107,14 @@ def _unseen(split: str, number: int) -> MissionSpec:
 # -- what is written ---------------------------------------------------------------------------
 
 
-def write(seen: Sequence[Candidate], folder: Path, command: str) -> dict[str, Any]:
+def write(seen: Sequence[Candidate], missing: list[str], folder: Path, command: str) -> dict[str, Any]:
     """Write the splits and their manifest, and give that; a split without tasks is an empty file."""
-    manifest: dict[str, Any] = {"command": command, "commit": figures.commit(), "splits": {}}
+    manifest: dict[str, Any] = {
+        "command": command,
+        "commit": figures.commit(),
+        "unfilled": missing,
+        "splits": {},
+    }
     folder.mkdir(parents=True, exist_ok=True)
     for split in FROZEN_SPLITS:
         kept = [each.spec for each in seen if each.kept and each.cell.split == split]
@@ -153,15 +159,18 @@ def main() -> None:
     certificates = Certificates(Journal(chosen.journal), evaluate.source_hash(DECIDING))
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(chosen.workers or os.cpu_count(), mp_context=spawn) as pool:
-        seen = settled(cells(chosen), certificates, pool)
+        seen = settled(todo := cells(chosen), certificates, pool)
         refused = freeze_figure.unsolved(seen, chosen.oracle)
         bounds = certificates.bound(pool, refused, chosen.budget)
-    manifest = write(seen, chosen.into or FROZEN, command)
-    figure = freeze_figure.figure(seen, bounds) | {"splits": manifest["splits"]}
+    missing = unfilled(todo, seen)
+    manifest = write(seen, missing, chosen.into or FROZEN, command)
+    figure = freeze_figure.figure(seen, bounds) | {key: manifest[key] for key in ("unfilled", "splits")}
     console.print(freeze_figure.table(figure), manifest["splits"])
     if whole(chosen):
         note = f"missions from {FIRST_SEEDS}, ood by number; certificate seeds by content hash"
         console.print(f"written to {figures.write('freeze.json', command, note, figure)}")
+    if missing:
+        sys.exit("\n".join((*missing, "Make these missions solvable by skill, and by nothing less.")))
 
 
 if __name__ == "__main__":

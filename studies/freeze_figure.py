@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from rich.table import Table
 
-from orbital_ops_env.missions.catalog import FAMILIES
+from orbital_ops_env.missions.catalog import FAMILIES, LEVELS
 from orbital_ops_env.missions.splits import FIRST_SEEDS
 from orbital_ops_env.studies.candidates import Candidate, Cell
 from orbital_ops_env.studies.success import CORE, TOP
@@ -33,6 +33,9 @@ def unsolved(seen: Sequence[Candidate], most: int) -> list[Candidate]:
 def figure(seen: Sequence[Candidate], bounds: Mapping[str, Mapping[str, int]]) -> Figure:
     """`acceptance.<family>`, `ood.<split>` and `refused`.
 
+    A family's acceptance in a span of levels is the mean of the levels': one that accepts few has more
+    candidates.
+
     Args:
         seen: The candidates.
         bounds: The oracle's verdicts, by content hash.
@@ -50,13 +53,13 @@ def figure(seen: Sequence[Candidate], bounds: Mapping[str, Mapping[str, int]]) -
 
 
 def _family(mine: Sequence[Candidate]) -> Figure:
-    spans = {name: counts([e for e in mine if e.spec.level in span]) for name, span in SPANS.items()}
-    levels = sorted({each.spec.level for each in mine})
-    return {
-        **{name: found["acceptance"] for name, found in spans.items()},
-        "counts": spans,
-        "levels": {str(n): counts([each for each in mine if each.spec.level == n]) for n in levels},
-    }
+    levels = {n: counts([each for each in mine if each.spec.level == n]) for n in LEVELS}
+    found: Figure = {"counts": {}, "levels": {str(n): told for n, told in levels.items() if told["flown"]}}
+    for name, span in SPANS.items():
+        shares = [levels[n]["acceptance"] for n in span if levels[n]["flown"]]
+        found[name] = sum(shares) / len(shares) if shares else None
+        found["counts"][name] = counts([each for each in mine if each.spec.level in span])
+    return found
 
 
 def counts(mine: Sequence[Candidate]) -> Figure:
