@@ -72,7 +72,8 @@ class Tasks:
             with urlopen(Request(f"{self._url}/{route}", data, self._headers), timeout=ANSWER_S) as answer:
                 return json.load(answer)
         except HTTPError as error:
-            raise _named(error, body) from error
+            with error:
+                raise _named(error, body) from error
         except URLError as error:
             raise ConnectionError(f"no answer from {self._url}: {error.reason}; is the server up?") from error
 

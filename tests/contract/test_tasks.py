@@ -27,6 +27,14 @@ def ask(url: str, route: str, **body: Any) -> Any:
         return json.load(answer)
 
 
+def refusal(url: str, route: str, **body: Any) -> tuple[int, str]:
+    """Status and detail of an answer that is an error."""
+    with pytest.raises(HTTPError) as refused:
+        ask(url, route, **body)
+    with refused.value as answer:
+        return refused.value.code, json.load(answer)["detail"]
+
+
 # -- what there is -----------------------------------------------------------------------------
 
 
@@ -79,19 +87,16 @@ def test_a_question_leaves_no_trace(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("index", [-1, TRAIN_TASKS, 10**30])
 def test_an_index_out_of_range_is_a_400(url: str, tasks: Tasks, index: int) -> None:
-    with pytest.raises(HTTPError) as refused:
-        ask(url, "task", split="train", index=index)
-    assert refused.value.code == 400
+    assert refusal(url, "task", split="train", index=index) == (400, "Invalid task index")
     with pytest.raises(IndexError, match=f"split train has no task {index}, see num_tasks"):
         tasks.get_task("train", index)
 
 
 @pytest.mark.parametrize("route", ["num_tasks", "tasks", "task", "task_range"])
 def test_an_unknown_split_is_a_clear_422(url: str, route: str) -> None:
-    with pytest.raises(HTTPError) as refused:
-        ask(url, route, split="vall", **({"index": 0} if route == "task" else {}))
-    assert refused.value.code == 422
-    assert json.load(refused.value)["detail"].startswith("no split 'vall', did you mean val? Expected one of")
+    code, detail = refusal(url, route, split="vall", **({"index": 0} if route == "task" else {}))
+    assert code == 422
+    assert detail.startswith("no split 'vall', did you mean val? Expected one of")
 
 
 def test_the_client_names_what_it_cannot_have(tasks: Tasks) -> None:
