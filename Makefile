@@ -5,7 +5,7 @@ BIN := .venv/bin
 TRAIN := .venv/train/bin
 GPU := .venv/gpu/bin
 
-.PHONY: setup setup-train setup-gpu demo test check notebook serve levels instruments reward-audit bench evaluate docs gate gpu-spike on-policy lock
+.PHONY: setup setup-train setup-gpu demo test check notebook serve levels instruments reward-audit freeze bench evaluate docs gate gpu-spike on-policy lock
 
 setup: .venv/.setup
 
@@ -44,6 +44,10 @@ instruments: setup
 # What the reward pays to policies that are after it; parts of it: make reward-audit ARGS='--without scripts --levels 0 4'
 reward-audit: setup
 	$(BIN)/python -m orbital_ops_env.studies.reward_audit $(ARGS)
+
+# Certifies missions and freezes the splits, for hours; goes on where it was. With 32 cores: ARGS='--workers 32'
+freeze: setup
+	$(BIN)/python -m orbital_ops_env.studies.freeze $(ARGS)
 
 # A policy on fresh missions: make evaluate POLICY=rules WIRE=1 ARGS='--families retarget-v0 --levels 0 4 9'
 evaluate: setup

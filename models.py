@@ -146,17 +146,51 @@ class OrbitalOpsState(State):
     seed: int | None = None
     episode_seed: int | None = None
     spec_hash: str | None = None
+    split: str | None = None
+    index: int | None = None
+    """The task, where one was asked for."""
     outcome: Outcome | None = None
 
 
+class Split(_Wire):
+    """A set of numbered tasks."""
+
+    name: str
+    type: Literal["train", "validation", "test"]
+    num_tasks: int
+
+
+class TaskEntry(_Wire):
+    """A task as it is listed."""
+
+    split: str
+    index: int
+    family: str
+    level: int
+
+
+class TaskCard(TaskEntry):
+    """A task with all that may be known before it is flown."""
+
+    seed: int
+    episode_seed: int
+    spec_hash: str
+    brief: Brief
+
+
 class ResetOptions(_Wire):
-    """What `reset` takes; unknown options are refused."""
+    """What `reset` takes; unknown options are refused.
+
+    A mission is named by `family`, `level` and `seed`, or as a task by `split` and `index`.
+    """
 
     family: Annotated[str, Field(max_length=64)] = "detumble-v0"
     level: Annotated[int, Strict(), Field(ge=0, le=9)] = 0
     seed: Seed = 0
     episode_seed: Seed | None = None
-    """Sensor noise, tip-off details and disturbances; derived from `seed` when absent."""
+    """Sensor noise, tip-off details and disturbances; the task's, or the same as `seed`, when absent."""
+    split: Annotated[str, Field(max_length=64)] | None = None
+    index: Annotated[int, Strict()] | None = None
     episode_id: Annotated[Text, Field(max_length=255)] | None = None
     """Echoed in the state; drawn when absent."""
 

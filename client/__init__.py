@@ -10,7 +10,15 @@ from orbital_ops_env.client.env import (
 from orbital_ops_env.client.formats import FORMATS
 from orbital_ops_env.client.prompt import SYSTEM_PROMPT
 from orbital_ops_env.client.render import PolicyView, parse, render, view
-from orbital_ops_env.models import OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState
+from orbital_ops_env.client.tasks import Tasks
+from orbital_ops_env.models import (
+    OrbitalOpsAction,
+    OrbitalOpsObservation,
+    OrbitalOpsState,
+    Split,
+    TaskCard,
+    TaskEntry,
+)
 
 __all__ = [
     "FORMATS",
@@ -24,6 +32,10 @@ __all__ = [
     "OrbitalOpsObservation",
     "OrbitalOpsState",
     "PolicyView",
+    "Split",
+    "TaskCard",
+    "TaskEntry",
+    "Tasks",
     "parse",
     "render",
     "view",

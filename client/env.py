@@ -6,6 +6,7 @@ from openenv.core.client_types import StepResult
 from openenv.core.env_client import EnvClient
 from websockets.exceptions import ConnectionClosed
 
+from orbital_ops_env.client.tasks import Tasks
 from orbital_ops_env.models import (
     OrbitalOpsAction,
     OrbitalOpsObservation,
@@ -34,8 +35,8 @@ class EpisodeLost(EpisodeError):
 class OrbitalOpsEnv(EnvClient[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState]):
     """Flies missions on a server. One client flies one episode at a time; `.sync()` blocks.
 
-    `reset(family, level, seed, episode_seed, episode_id)` starts an episode, `step(action)` flies one command
-    and `state()` says where the episode stands. Example:
+    `reset(family, level, seed, episode_seed, episode_id)` starts an episode, `reset(split, index)` one of the
+    server's `tasks`; `step(action)` flies one command and `state()` says where the episode stands. Example:
 
         with OrbitalOpsEnv("http://localhost:8000").sync() as env:
             result = env.reset(family="retarget-v0", level=3, seed=17)
@@ -50,6 +51,18 @@ class OrbitalOpsEnv(EnvClient[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOp
     """
 
     _started = False
+
+    @property
+    def tasks(self) -> Tasks:
+        """The server's splits and their tasks; needs no episode.
+
+        Raises:
+            RuntimeError: The client was made without an address and is not connected yet.
+        """
+        if self.base_url is None:
+            raise RuntimeError("there is no server yet: connect first")
+        return Tasks(self.base_url, self._headers)
+
     # The hooks behind `reset` and `step`, whether awaited, called plainly or through `.sync()`.
 
     async def _reset_async(self, **kwargs: Any) -> StepResult[OrbitalOpsObservation]:

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from openenv.core.env_server import create_app  # pyright: ignore[reportUnknownVariableType]
 
 from orbital_ops_env.models import OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState
-from orbital_ops_env.server.environment import OrbitalOpsEnvironment, ResetRefused
+from orbital_ops_env.server.environment import OrbitalOpsEnvironment, Refused
 from orbital_ops_env.server.warm_up import warm_up
 
 MAX_CONCURRENT_ENVS = int(os.environ.get("MAX_CONCURRENT_ENVS", "256"))
@@ -26,9 +26,9 @@ app = create_app(
 )
 
 
-@app.exception_handler(ResetRefused)
-def refuse(request: Request, refused: ResetRefused) -> JSONResponse:
-    """What a stateless `POST /reset` answers to an option that it cannot take."""
+@app.exception_handler(Refused)
+def refuse(request: Request, refused: Refused) -> JSONResponse:
+    """What the HTTP routes answer to an option or a split that there is not."""
     return JSONResponse({"detail": str(refused)}, status_code=422)
 
 

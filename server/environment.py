@@ -1,6 +1,8 @@
 """The OpenEnv environment: reset, step, state."""
 
-from typing import Any
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Final
 from uuid import uuid4
 
 from openenv.core.env_server.interfaces import Environment
@@ -8,21 +10,27 @@ from openenv.core.env_server.types import EnvironmentMetadata
 from pydantic import ValidationError
 
 from orbital_ops_env.commands import describe, did_you_mean, printable
-from orbital_ops_env.missions import catalog
-from orbital_ops_env.missions.mission import MissionSpec
+from orbital_ops_env.missions import catalog, splits
+from orbital_ops_env.missions.splits import Task
 from orbital_ops_env.models import (
     OrbitalOpsAction,
     OrbitalOpsObservation,
     OrbitalOpsState,
     ResetOptions,
+    Split,
+    TaskCard,
+    TaskEntry,
     reset_options,
 )
-from orbital_ops_env.server import console
+from orbital_ops_env.server import console, tasks
 from orbital_ops_env.server.episode import Episode
 
+MISSION_OPTIONS: Final = {"family", "level", "seed"}
+TASK_OPTIONS: Final = {"split", "index"}
 
-class ResetRefused(ValueError):
-    """A reset option is unknown or out of range; the message says what was expected."""
+
+class Refused(ValueError):
+    """What was asked for is unknown or out of range; the message says what was expected."""
 
 
 class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState]):
@@ -43,20 +51,24 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
         Args:
             seed: Seed of the mission.
             episode_id: Echoed in the state.
-            **options: `family`, `level`, `episode_seed` (`ResetOptions`).
+            **options: `family`, `level`, `episode_seed`, `split`, `index` (`ResetOptions`).
 
         Raises:
-            ResetRefused: An option is unknown or out of range; the episode before stays as it was.
+            Refused: An option is unknown or out of range; the episode before stays as it was.
         """
-        chosen, spec = _chosen({"seed": seed, "episode_id": episode_id, **options})
-        episode_seed = chosen.seed if chosen.episode_seed is None else chosen.episode_seed
-        self._episode = Episode(spec, episode_seed)
+        chosen, task = _chosen({"seed": seed, "episode_id": episode_id, **options})
+        episode_seed = task.episode_seed if chosen.episode_seed is None else chosen.episode_seed
+        self._episode = Episode(task.spec, episode_seed)
         self.rubric = self._episode.rubric
         self._state = OrbitalOpsState(
-            **chosen.model_dump(exclude={"episode_id", "episode_seed"}),
             episode_id=chosen.episode_id or str(uuid4()),
+            family=task.spec.family,
+            level=task.spec.level,
+            seed=task.spec.seed,
             episode_seed=episode_seed,
-            spec_hash=spec.content_hash,
+            spec_hash=task.spec.content_hash,
+            split=chosen.split,
+            index=chosen.index,
             outcome="ongoing",
         )
         return self._episode.observation
@@ -89,6 +101,32 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
         """Discard the episode and its simulation."""
         self._episode = None
 
+    def list_splits(self) -> list[Split]:
+        """The splits, with the number of their tasks."""
+        return tasks.list_splits()
+
+    def num_tasks(self, split: str) -> int:
+        """How many tasks a split has; an unknown split is `Refused`, here and in the next three."""
+        with _refusing():
+            return splits.num_tasks(split)
+
+    def list_tasks(self, split: str) -> list[TaskEntry]:
+        """The first tasks of a split, as many as one answer holds."""
+        with _refusing():
+            return tasks.entries(split, 0, tasks.LISTED)
+
+    def get_task(self, split: str, index: int) -> TaskCard:
+        """A task, with its brief; an IndexError if the split has none of that index."""
+        with _refusing():
+            return tasks.card(split, index)
+
+    def get_task_range(
+        self, split: str, start: int | None = None, stop: int | None = None
+    ) -> list[TaskEntry]:
+        """Tasks of a split from `start` up to `stop`, which count as in a slice; refused if too many."""
+        with _refusing():
+            return tasks.entries(split, start, stop)
+
     def get_metadata(self) -> EnvironmentMetadata:
         """Name, description and version for `/metadata`."""
         return EnvironmentMetadata(
@@ -106,17 +144,37 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
         return console.buttons(self._episode, observation) if self._episode else []
 
 
-def _chosen(options: dict[str, Any]) -> tuple[ResetOptions, MissionSpec]:
-    """The options of a reset, and the mission they name."""
+def _chosen(options: dict[str, Any]) -> tuple[ResetOptions, Task]:
+    """The options of a reset, and the task that they name."""
     known = tuple(ResetOptions.model_fields)
     for name in options:
         if name not in known:
             hint = did_you_mean(name, known)
-            raise ResetRefused(f"no reset option {printable(name)!r}{hint} Known: {', '.join(known)}.")
+            raise Refused(f"no reset option {printable(name)!r}{hint} Known: {', '.join(known)}.")
     try:
         chosen = reset_options(options)
-        return chosen, catalog.generate(chosen.family, chosen.level, chosen.seed)
     except ValidationError as error:
-        raise ResetRefused(f"reset option {describe(error)}.") from error
-    except ValueError as error:
-        raise ResetRefused(str(error)) from error
+        raise Refused(f"reset option {describe(error)}.") from error
+    with _refusing(IndexError):
+        return chosen, _named(chosen)
+
+
+def _named(chosen: ResetOptions) -> Task:
+    """The task of a split, or the mission of a family, level and seed."""
+    given = chosen.model_fields_set
+    if chosen.split is None and chosen.index is None:
+        return Task(catalog.generate(chosen.family, chosen.level, chosen.seed), chosen.seed)
+    if chosen.split is None or chosen.index is None:
+        raise Refused(f"reset with {' and '.join(given & TASK_OPTIONS)} alone: expected split and index.")
+    if both := given & MISSION_OPTIONS:
+        raise Refused(f"reset with a task and {', '.join(sorted(both))}: expected one or the other.")
+    return splits.task(chosen.split, chosen.index)
+
+
+@contextmanager
+def _refusing(*more: type[Exception]) -> Generator[None]:
+    """Turns a ValueError, and more kinds of error, into `Refused`."""
+    try:
+        yield
+    except (ValueError, *more) as error:
+        raise Refused(str(error)) from error

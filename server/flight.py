@@ -1,5 +1,6 @@
 """The same episode without the wire: a policy flown in process."""
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -73,8 +74,13 @@ def fly(spec: MissionSpec, policy: Policy, episode_seed: int) -> Flight:
 
 def borrowed(spec: MissionSpec) -> Policy:
     """What `reference` sends on another mission: same family and level, the next seed."""
-    other = generate(spec.family, spec.level, spec.seed + 1)
-    return Script(fly(other, Reference(), other.seed).commands)
+    return Script(_sent(spec.family, spec.level, spec.seed + 1))
+
+
+@functools.lru_cache(maxsize=8)
+def _sent(family: str, level: int, seed: int) -> tuple[AnyCommand, ...]:
+    """What `reference` sends on a mission; a certificate asks again for each of its episode seeds."""
+    return fly(generate(family, level, seed), Reference(), seed).commands
 
 
 CONTROLLERS: Final[Mapping[str, Callable[[MissionSpec], Policy]]] = {

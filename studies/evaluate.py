@@ -91,8 +91,13 @@ def resolve(name: str) -> Policy:
 @functools.cache
 def environment_hash() -> str:
     """SHA-256 of the sources that decide an episode's numbers, with Basilisk's version; hexadecimal."""
+    return source_hash(HELD)
+
+
+def source_hash(sources: Iterable[str]) -> str:
+    """SHA-256 of files and of folders' modules, with Basilisk's version; hexadecimal."""
     digest = hashlib.sha256(str(figures.versions()["bsk"]).encode())
-    for held in HELD:
+    for held in sources:
         path = figures.ROOT / held
         for source in [path] if path.is_file() else sorted(path.glob("*.py")):
             digest.update(source.relative_to(figures.ROOT).as_posix().encode() + source.read_bytes())

@@ -24,7 +24,7 @@ def write(name: str, command: str, seeds: str, figures: dict[str, Any]) -> Path:
     """
     head = {
         "command": command,
-        "commit": _commit(),
+        "commit": commit(),
         "versions": versions(),
         "seeds": seeds,
     }
@@ -45,8 +45,8 @@ def versions() -> dict[str, str]:
     return {package: installed[0].version for package, installed in found.items() if installed}
 
 
-def _commit() -> str:
-    """From git, or from `GIT_COMMIT` where only a copy of the tree is."""
+def commit() -> str:
+    """The commit: from git, or from `GIT_COMMIT` where only a copy of the tree is."""
     if told := os.environ.get("GIT_COMMIT"):
         return told
     found = subprocess.run(

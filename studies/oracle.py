@@ -149,20 +149,25 @@ class Bound:
 def search(job: Job) -> Bound:
     """The best flight found within the budget."""
     spec = generate(job.family, job.level, job.seed)
-    reference = attempt(spec, Reference(), job.seed)
-    best = max(reference, attempt(spec, Told(spec), job.seed), key=lambda each: each.rank)
+    return Bound(job, *improved(spec, job.seed, job.budget))
+
+
+def improved(spec: MissionSpec, episode_seed: int, budget: int = BUDGET) -> tuple[Attempt, Attempt, int]:
+    """What `reference` makes of an episode, the best flight found, and how many were flown for it."""
+    reference = attempt(spec, Reference(), episode_seed)
+    best = max(reference, attempt(spec, Told(spec), episode_seed), key=lambda each: each.rank)
     flights = 2
     for keep in (False, True):
         place = 0
         while place < len(best.commands):
             for commands in amendments(best, place, keep):
-                if flights >= job.budget:
-                    return Bound(job, reference, best, flights)
-                trial = attempt(spec, Amended(commands, spec), job.seed)
+                if flights >= budget:
+                    return reference, best, flights
+                trial = attempt(spec, Amended(commands, spec), episode_seed)
                 flights += 1
                 best = max(best, trial, key=lambda each: each.rank)
             place += 1
-    return Bound(job, reference, best, flights)
+    return reference, best, flights
 
 
 def amendments(best: Attempt, place: int, keep: bool) -> Iterator[tuple[AnyCommand, ...]]:

@@ -37,7 +37,7 @@ def reset(**options: Any) -> str:
 
 
 MENU: Final = "expected one of 30|60|120|300|600|1200"
-OPTIONS: Final = "Known: family, level, seed, episode_seed, episode_id."
+OPTIONS: Final = "Known: family, level, seed, episode_seed, split, index, episode_id."
 ANSWERED: Final = {
     "malformed JSON": ("{", NO_JSON, "Expecting property name"),
     "empty frame": ("", NO_JSON, "Expecting value"),
@@ -117,6 +117,22 @@ ANSWERED: Final = {
         reset(family=["detumble-v0"]),
         REFUSED,
         "family: .*valid string",
+    ),
+    "unknown split": (reset(split="vall", index=0), REFUSED, "no split 'vall', did you mean val?"),
+    "a megabyte of split": (reset(split="A" * 1_000_000, index=0), REFUSED, "split: .*at most 64"),
+    "negative index": (reset(split="train", index=-1), REFUSED, "no task -1: expected 0 to 99999"),
+    "index beyond the split": (
+        reset(split="train", index=100_000),
+        REFUSED,
+        "no task 100000: expected 0 to 99999",
+    ),
+    "index as a string": (reset(split="train", index="3"), REFUSED, "index: .*valid integer"),
+    "split without index": (reset(split="val"), REFUSED, "reset with split alone: expected split and index"),
+    "index without split": (reset(index=3), REFUSED, "reset with index alone: expected split and index"),
+    "task and level": (
+        reset(split="train", index=3, level=0, seed=0),
+        REFUSED,
+        "a task and level, seed: expected one or the other",
     ),
     "episode id as a number": (
         reset(episode_id=5),

@@ -28,8 +28,10 @@ def test_every_package_is_listed_and_every_listed_package_exists(project) -> Non
 
 
 def test_every_file_that_ships_as_data_exists(project) -> None:
-    for name in project["tool"]["setuptools"]["package-data"]["orbital_ops_env"]:
-        assert (ROOT / name).is_file(), name
+    for package, names in project["tool"]["setuptools"]["package-data"].items():
+        folder = ROOT.joinpath(*package.split(".")[1:])
+        for name in names:
+            assert list(folder.glob(name)), name
 
 
 def test_tests_are_no_package() -> None:
