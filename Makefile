@@ -5,7 +5,7 @@ BIN := .venv/bin
 TRAIN := .venv/train/bin
 GPU := .venv/gpu/bin
 
-.PHONY: setup setup-train setup-gpu demo test check notebook serve levels instruments reward-audit bench evaluate docs gate gpu-spike on-policy lock
+.PHONY: setup setup-train setup-gpu demo test check notebook serve levels instruments reward-audit bench bench-certificate evaluate docs gate gpu-spike on-policy lock
 
 setup: .venv/.setup
 
@@ -51,6 +51,10 @@ evaluate: setup
 
 bench: setup
 	$(BIN)/python -m orbital_ops_env.studies.bench $(ARGS)
+
+# Whether certificates are right about missions whose worth is known; a few: make bench-certificate ARGS='--missions 6'
+bench-certificate: setup
+	$(BIN)/python -m orbital_ops_env.studies.certificate $(ARGS)
 
 # Tables and example of the README, docs/missions.md, docs/reward_*.md, the table of docs/training.md.
 docs: setup
