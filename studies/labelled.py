@@ -45,6 +45,8 @@ STRIDE: Final = 7
 """[-] cells from one slot to the next: prime to the number of cells, so that all are visited."""
 STARVED: Final = 0.8
 """[-] gas of an unsolvable mission over the least that any controller needs."""
+TOLD_KG: Final = 1e-5
+"""[kg] least gas over the reserve of an unsolvable mission: what a brief can tell from none."""
 LOST: Final = (0.2, 0.8)
 """[-] least and greatest share of the episodes that a coin flip loses at once."""
 FIRST_SECOND_S: Final = 1.0
@@ -129,10 +131,10 @@ def unsolvable(slot: int) -> MissionSpec:
 
 
 def starved(spec: MissionSpec) -> MissionSpec | None:
-    """A mission with `STARVED` of the least gas over its reserve; None if drifting might do."""
-    least = least_gas_kg(spec)
-    start = replace(spec.start, propellant_kg=spec.reserve_kg + STARVED * least)
-    return spec.model_copy(update={"start": start}) if least > 0 else None
+    """A mission with `STARVED` of the least gas over its reserve; None if drifting might almost do."""
+    usable_kg = STARVED * least_gas_kg(spec)
+    start = replace(spec.start, propellant_kg=spec.reserve_kg + usable_kg)
+    return spec.model_copy(update={"start": start}) if usable_kg >= TOLD_KG else None
 
 
 def trivial(slot: int) -> MissionSpec:
