@@ -5,7 +5,7 @@ BIN := .venv/bin
 TRAIN := .venv/train/bin
 GPU := .venv/gpu/bin
 
-.PHONY: setup setup-train setup-gpu demo test check notebook serve levels instruments reward-audit freeze bench evaluate docs gate gpu-spike on-policy lock
+.PHONY: setup setup-train setup-gpu demo test check notebook serve levels instruments reward-audit freeze bench bench-certificate baselines evaluate docs gate gpu-spike on-policy lock
 
 setup: .venv/.setup
 
@@ -56,7 +56,15 @@ evaluate: setup
 bench: setup
 	$(BIN)/python -m orbital_ops_env.studies.bench $(ARGS)
 
-# Tables and example of the README, docs/missions.md, docs/reward_*.md, the table of docs/training.md.
+# Whether certificates are right about missions whose worth is known; a few: make bench-certificate ARGS='--missions 6'
+bench-certificate: setup
+	$(BIN)/python -m orbital_ops_env.studies.certificate $(ARGS)
+
+# Policies without a language model on the splits; a part: make baselines ARGS='--splits val --tasks 20'
+baselines: setup
+	$(BIN)/python -m orbital_ops_env.studies.baselines $(ARGS)
+
+# Tables and example of the README, docs/missions.md, docs/baselines.md, docs/reward_*.md, the table of docs/training.md.
 docs: setup
 	$(BIN)/python -m orbital_ops_env.studies.tables
 

@@ -17,7 +17,7 @@ from orbital_ops_env.commands import encode
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.server.episode import Episode
-from orbital_ops_env.studies import figures, reward_page
+from orbital_ops_env.studies import baselines_figure, baselines_page, figures, reward_page
 from orbital_ops_env.studies.reward_page import wrapped
 from orbital_ops_env.training import config
 from orbital_ops_env.training.slots import RUNGS
@@ -272,6 +272,8 @@ def readme() -> str:
     text = embed(text, "reward", reward_page.reward_table())
     text = embed(text, "audit", reward_page.audit_summary(figures.read("reward_audit.json")))
     text = embed(text, "levels", levels(figures.read("levels.json")))
+    if baselines_page.made():
+        text = embed(text, "baselines", baselines_page.summary(figures.read(baselines_figure.NAME)))
     text = embed(text, "instruments", instruments(figures.read("instruments.json")))
     text = embed(text, "gate", gate(figures.read("gate.json")))
     return embed(text, "bench", bench(figures.read("bench.json")))
@@ -289,6 +291,8 @@ def main() -> None:
     MISSIONS.write_text(missions())
     reward_page.CARD.write_text(reward_page.card_page())
     reward_page.AUDIT.write_text(reward_page.audit_page(figures.read("reward_audit.json")))
+    if baselines_page.made():
+        baselines_page.PAGE.write_text(baselines_page.page(figures.read(baselines_figure.NAME)))
 
 
 if __name__ == "__main__":

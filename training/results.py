@@ -1,5 +1,6 @@
 """What episodes say: rates, the gate before reinforcement learning, paired comparison."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -17,6 +18,8 @@ GATE_VALID_TURNS: Final = 0.95
 """[-] least share of replies that are exactly one telecommand."""
 RESAMPLES: Final = 10_000
 """[-] of the bootstrap."""
+Z95: Final = 1.959964
+"""[sigma] of a normal distribution that hold 95 % of it."""
 LEAST_BASELINE: Final = 0.05
 """[-] baseline under which a gain in percent says nothing."""
 
@@ -112,6 +115,20 @@ def compare(before: Sequence[Rollout], after: Sequence[Rollout], seed: int = 0) 
     was, now = (np.array([each.return_ for each in flown]) for flown in (before, after))
     apart = now - was
     return Gain(float(was.mean()), float(now.mean()), *interval(apart, seed), len(apart))
+
+
+def wilson(successes: int, episodes: int) -> tuple[float, float]:
+    """95 % Wilson score interval of a rate.
+
+    Raises:
+        ValueError: No episodes.
+    """
+    if episodes < 1:
+        raise ValueError(f"{successes} successes of {episodes} episodes: expected at least one episode")
+    rate, shrunk = successes / episodes, Z95**2 / episodes
+    centre = (rate + shrunk / 2) / (1 + shrunk)
+    half = Z95 * math.sqrt((rate * (1 - rate) + shrunk / 4) / episodes) / (1 + shrunk)
+    return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
 def interval(values: Sequence[float] | NDArray[np.float64], seed: int = 0) -> tuple[float, float]:

@@ -1,13 +1,14 @@
 """Gate and comparison, on rollouts written by hand."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from orbital_ops_env.commands import Coast, Unreadable
-from orbital_ops_env.training.results import compare, gate, live, summary
+from orbital_ops_env.training.results import compare, gate, live, summary, wilson
 from orbital_ops_env.training.rollout import Rollout
 
 NO_CONVERSATION: Any = None
@@ -89,3 +90,15 @@ def test_a_mission_that_comes_twice_is_refused_and_so_is_nothing() -> None:
         compare([], [])
     with pytest.raises(ValueError, match="no episodes to summarise"):
         summary([])
+
+
+@given(st.integers(1, 1000), st.floats(0, 1))
+def test_the_wilson_interval_is_that_of_scipy(episodes: int, share: float) -> None:
+    won = round(share * episodes)
+    theirs = cast(Any, stats).binomtest(won, episodes).proportion_ci(0.95, "wilson")
+    assert wilson(won, episodes) == pytest.approx((theirs.low, theirs.high), abs=1e-7)
+
+
+def test_no_episodes_have_no_interval() -> None:
+    with pytest.raises(ValueError, match="expected at least one episode"):
+        wilson(0, 0)
