@@ -83,7 +83,7 @@ class Reference:
         cap = min((rule.limit for rule in view.brief.rules if rule.kind == "rate_cap"), default=math.inf)
         menus = [[r for r in SLEW_RATES_DEG_S if r <= cap] if leg.angle_deg else [0.2] for leg in legs]
         gas_g = view.telemetry.propellant_g - self._diagnosis.lost_g
-        kept = (0.0, 0.0) if self._diagnosis.finding else (FAULT_G, FAULT_S)
+        kept = (0.0, 0.0) if self._diagnosis.findings else (FAULT_G, FAULT_S)
         return max(itertools.product(*menus), key=lambda rates: appraise(view, legs, rates, gas_g, kept))[0]
 
     def _deadband(self, view: PolicyView) -> float:
