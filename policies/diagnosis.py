@@ -25,14 +25,15 @@ from orbital_ops_env.policies.signatures import BIASED_INN_DEG, SHARP_DEG_S, UNI
 
 CALIBRATION_DEG_S: Final = 0.45
 """[deg/s] fastest true rate at which a calibration begins."""
-DRIFTING_INN_DEG: Final = 0.1
-"""[deg] innovation at which a gyro that drifts is calibrated again: 0.06 deg/s."""
 LEAK_G_S: Final = 5e-4
 """[g/s] that a leak goes on to take."""
 LOOKS_AROUND: Final = 1
 """Times to look what is in the star tracker's way."""
 LOOKS: Final = 4
 """Times to drift on and look for stars before a calibration."""
+
+COMMANDS: Final = 2
+"""Commands that a directive takes: turn and hold."""
 
 Advice = tuple[AnyCommand, str]
 """A command and why."""
@@ -54,7 +55,7 @@ class Diagnosis:
     _looks: int = 0
     """Times that it drifted on for a star."""
     _suspect: str = ""
-    """The unexplained rate change for which test pulses were fired."""
+    """The unexplained rate change for which test pulses were fired, if no gas was lost on it."""
     _pulsed: bool = False
     """Whether they were."""
     _switched: bool = False
@@ -70,13 +71,13 @@ class Diagnosis:
         now = view.telemetry
         if found := self._new(view):
             self._add(found)
-        chosen = self._remedy(now) or self._report() or self._doubt(now)
+        chosen = self._remedy(now) or self._report(view) or self._doubt(now)
         self._remember(view)
         return chosen
 
-    def has(self, *parts: str) -> bool:
-        """Whether one of some parts is known to be broken; see `Finding.part`."""
-        return any(finding.part in parts for finding in self.findings)
+    def has(self, *names: str) -> bool:
+        """Whether one of some kinds or parts is known to be broken; see `Finding.part`."""
+        return any(finding.kind in names or finding.part in names for finding in self.findings)
 
     @property
     def lost_g(self) -> float:
@@ -91,7 +92,7 @@ class Diagnosis:
         if not now.surplus_axis:
             self._gauge_g.append(now.tank_residual_g)
         self._seen = self._seen or now.tracker_valid
-        agreed = now.tracker_valid and now.innovation_deg < DRIFTING_INN_DEG
+        agreed = now.tracker_valid and now.innovation_deg < BIASED_INN_DEG
         self._calibrated = self._calibrated or (self.has("gyro") and agreed)
 
     # -- finding -------------------------------------------------------------------------------
@@ -109,24 +110,31 @@ class Diagnosis:
     def _proofs(self, view: PolicyView) -> list[Finding | None]:
         """What a view proves of each part, the surest first."""
         now = view.telemetry
-        kept = now.tank_residual_g - mean(self._gauge_g or [now.tank_residual_g])
-        certain = [
+        kept = self._kept_g(now)
+        proofs = [
             signatures.panel_dim(view),
             signatures.valve_open(now),
             signatures.gyro_off(now),
             signatures.tracker_missed(now),
         ]
         if "nadir" in now.check and self._seen:
-            certain.append(signatures.tracker_clear(now))
+            proofs.append(signatures.tracker_clear(now))
         if "dw_x" in now.check:
-            certain.append(signatures.pulse_missing(now, self._suspect))
-        return [*certain, signatures.leaking(now, kept), signatures.weighed(now, kept)]
+            proofs.append(signatures.pulse_missing(now, self._suspect))
+        proofs.append(signatures.leaking(now, kept))
+        if kept > 0 or not self.has("leak"):
+            proofs.append(signatures.weighed(now, kept))
+        return proofs
 
     def _add(self, found: Finding) -> None:
         """Take a finding down; a thruster's has upset the gauge."""
         self.findings = [known for known in self.findings if known.part != found.part] + [found]
         if found.part == "thruster":
             self._gauge_g.clear()
+
+    def _kept_g(self, now: Telemetry) -> float:
+        """[g] In the tank beyond the count, since nothing was wrong with it."""
+        return now.tank_residual_g - mean(self._gauge_g or [now.tank_residual_g])
 
     # -- doubting ------------------------------------------------------------------------------
 
@@ -152,7 +160,8 @@ class Diagnosis:
         sharp_and_blind = now.surplus_deg_s >= SHARP_DEG_S and not now.tracker_valid
         self._doubted = self._doubted or sharp_and_blind
         if not self._pulsed and (now.rate_deg_s <= signatures.STEADY_DEG_S or not sharp_and_blind):
-            self._pulsed, self._suspect = True, now.surplus_axis
+            self._pulsed = True
+            self._suspect = now.surplus_axis if self._kept_g(now) >= 0 else ""
             why = f"The rate changed by {now.surplus_deg_s:g} deg/s unexplained."
             return Check(subsystem="thrusters"), why
         return self._calibrate(now) if sharp_and_blind else None
@@ -167,14 +176,14 @@ class Diagnosis:
         if "star_tracker" in kinds and now.source == "star_tracker":
             why = "No stars: let the Sun sensors hold the attitude."
             return SelectAttitudeSource(source="sun_sensors"), why
-        if (gyro := kinds.get("gyro")) and "star_tracker" not in kinds:
-            drifts = gyro.kind == "gyro_drift"
-            if now.innovation_deg > (DRIFTING_INN_DEG if drifts else BIASED_INN_DEG):
-                return self._calibrate(now)
-        return None
+        off = "gyro" in kinds and now.innovation_deg > BIASED_INN_DEG
+        return self._calibrate(now) if off and "star_tracker" not in kinds else None
 
-    def _report(self) -> Advice | None:
-        """A report of what is worked round and not reported yet."""
+    def _report(self, view: PolicyView) -> Advice | None:
+        """A report of what is worked round and not reported yet, if commands are left for it."""
+        ahead = len(view.brief.directives) - view.telemetry.directive + 1
+        if view.telemetry.turns_left <= COMMANDS * ahead:
+            return None
         for finding in self.findings:
             if finding not in self.reported and (finding.part != "thruster" or finding.unit):
                 self.reported.add(finding)

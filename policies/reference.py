@@ -34,6 +34,8 @@ WANDER: Final = 0.65
 """[-] share of the deadband by which a held craft wanders, what it knows of its attitude included."""
 UNSURE: Final = 0.5
 """[-] share of the tolerance for wandering while no star tracker tells the attitude."""
+DRIFTING: Final = 0.25
+"""[-] the same while the gyro drifts: a bias leaves an offset in proportion to the deadband's root."""
 ENOUGH: Final = 2.5
 """[sigma] spare beyond which the score decides."""
 UNKNOWN_TURN_DEG: Final = 126.0
@@ -92,6 +94,8 @@ class Reference:
         assert directive
         if any(rule.until_s is not None and now.time_s < rule.from_s for rule in view.brief.rules):
             return DEADBANDS_DEG[0]
+        if self._diagnosis.has("gyro_drift"):
+            return deadband(directive, DRIFTING)
         return deadband(directive, 1.0 if now.source == "star_tracker" else UNSURE)
 
 

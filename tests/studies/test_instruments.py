@@ -229,6 +229,20 @@ def test_a_group_is_mixed_only_if_its_flights_differ_in_success(monkeypatch: pyt
     assert not success.mixed(Group("retarget-v0", 1, 3))
 
 
+def test_no_two_flights_of_groups_have_the_same_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+
+    class Spied(Noisy):
+        def __init__(self, share: float, noise_seed: int) -> None:
+            super().__init__(0.0, noise_seed)
+            seeds.append(noise_seed)
+
+    monkeypatch.setattr(success, "Noisy", Spied)
+    alike = [Group(family, 1, 3) for family in ("retarget-v0", "hold-v0")]
+    assert not any(success.mixed(group) for group in alike)
+    assert len(set(seeds)) == len(seeds) == 2 * success.GROUP
+
+
 # -- the figure --------------------------------------------------------------------------------
 
 
