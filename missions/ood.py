@@ -110,7 +110,7 @@ def _carrier(rng: np.random.Generator, split: str, number: int) -> tuple[Mission
     for family, level in (turn, *(cells[k] for k in rng.permutation(len(cells)))):
         spec = catalog.generate(family, level, FIRST_SEED[split] + number)
         least = DIRECTIVE_TURNS * len(spec.directives) + FAULT_TURNS * len(menu[row])
-        if spec.turns >= least and all(_suits(kind, spec) for kind in menu[row]):
+        if spec.turns >= least and all(suits(kind, spec) for kind in menu[row]):
             return spec, menu[row]
     raise RuntimeError(f"{split} {number}: no mission of {len(cells)} families and levels suits {menu[row]}")
 
@@ -120,7 +120,7 @@ def _levels(family: str) -> range:
     return range(0 if family == recovery.FAMILY else FAULT_LEVEL, len(catalog.LEVELS))
 
 
-def _suits(kind: str, spec: MissionSpec) -> bool:
+def suits(kind: str, spec: MissionSpec) -> bool:
     """Whether a kind of fault matters on a mission and can be survived there."""
     match kind:
         case "panel":

@@ -35,8 +35,10 @@ SHARP_DEG_S: Final = 0.25
 """[deg/s] unexplained rate change that tank gauge and valve count can be weighed against."""
 GAS_G_S_DEG: Final = 0.29
 """[g/(deg/s)] gas that a thruster takes for a rate change, mean of the axes."""
+PULSE_S: Final = 0.5
+"""[s] a test pulse,"""
 PULSE_DEG_S: Final = {"x": 0.054, "y": 0.061, "z": 0.086}
-"""[deg/s] by axis: a test pulse of half a second,"""
+"""[deg/s] by axis: what it gives,"""
 MISSING_DEG_S: Final = 0.035
 """[deg/s] and what is missing of it that is no noise on any axis,"""
 SUSPECT_DEG_S: Final = 0.02
@@ -140,14 +142,16 @@ def leaking(now: Telemetry, kept_g: float) -> Finding | None:
 def weighed(now: Telemetry, kept_g: float) -> Finding | None:
     """An unexplained rate change and the tank: a thruster that gave too little, or too much.
 
-    A turn that settles in spite of it was turned by a weak thruster.
+    A turn that settles in spite of it was turned by a weak thruster; a pulse of which all is missing was not.
     """
     expected = GAS_G_S_DEG * now.surplus_deg_s
     if now.surplus_deg_s < SHARP_DEG_S or not now.surplus_axis or abs(kept_g) <= 0.5 * expected:
         return None
     if kept_g < 0:
         return Finding("stuck_open", unit_of(now, along=True))
-    settled = now.reason == "completed" and now.turn_deg is not None and now.rate_deg_s < STEADY_DEG_S
+    commanded = PULSE_DEG_S[now.surplus_axis[1]] * now.on_time_s / PULSE_S
+    settled = now.reason == "completed" and now.rate_deg_s < STEADY_DEG_S
+    settled = settled and now.surplus_deg_s < WHOLE * commanded
     return Finding("weak_thruster" if settled else "stuck_closed", unit_of(now, along=False))
 
 
