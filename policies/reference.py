@@ -35,6 +35,8 @@ WANDER: Final = 0.65
 """[-] share of the deadband by which a held craft wanders, what it knows of its attitude included."""
 UNSURE: Final = 0.5
 """[-] share of the tolerance for wandering while no star tracker tells the attitude."""
+DRIFTING: Final = 0.25
+"""[-] the same while the gyro drifts: a bias leaves an offset in proportion to the deadband's root."""
 ENOUGH: Final = 2.5
 """[sigma] spare beyond which the score decides."""
 UNKNOWN_TURN_DEG: Final = 126.0
@@ -90,7 +92,7 @@ class Reference:
         legs = turns_ahead(view)
         menus = [_menu(view, leg) if leg.angle_deg else [SLOWEST_DEG_S] for leg in legs[:HORIZON]]
         gas_g = view.telemetry.propellant_g - self._diagnosis.lost_g
-        kept = (0.0, 0.0) if self._diagnosis.finding else (FAULT_G, FAULT_S)
+        kept = (0.0, 0.0) if self._diagnosis.findings else (FAULT_G, FAULT_S)
         return max(itertools.product(*menus), key=lambda rates: appraise(view, legs, rates, gas_g, kept))[0]
 
     def _deadband(self, view: PolicyView) -> float:
@@ -99,6 +101,8 @@ class Reference:
         assert directive
         if any(now.time_s < since for since, _ in quiet_windows(view)):
             return DEADBANDS_DEG[0]
+        if self._diagnosis.has("gyro_drift"):
+            return deadband(directive, DRIFTING)
         return deadband(directive, 1.0 if now.source == "star_tracker" else UNSURE)
 
 

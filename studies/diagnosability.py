@@ -12,12 +12,20 @@ that a faulty flight scores higher than a healthy one.
                              of an attitude fix
     stuck_closed   `dw`      greatest unexplained rate change
                    `dgas`    greatest rise of the tank over the valve count since before the onset
+    weak_thruster  the same
     stuck_open     `dw`      the same
                    `dgas`    greatest fall
+    leak           the same
+    gyro_drift     as of gyro_bias
+    panel          `panel`   what the greatest power lacks of a healthy panel's at the Sun
+                   `bat`     fastest gain of the battery between two views, a low one
 
-`dgyro` is no second channel for a lost tracker, for it only repeats `st`.
+`dgyro` is no second channel for a lost tracker, for it only repeats `st`. A loss that grows, and a panel that
+must come to the Sun first, are given more views. Kinds that no family's missions carry are taken from the
+split `ood_fault`, and stand under its name. Beside it `reference` flies both, and is asked for what it reports.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -25,20 +33,31 @@ from typing import Final
 import numpy as np
 
 from orbital_ops_env.client import PolicyView
-from orbital_ops_env.commands import AnyCommand
+from orbital_ops_env.commands import AnyCommand, ReportFault
+from orbital_ops_env.missions import ood
 from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.models import Telemetry
+from orbital_ops_env.policies import Policy
 from orbital_ops_env.policies.procedure import Procedure
+from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.policies.rules import SLEW_DEG_S
+from orbital_ops_env.policies.signatures import PANEL_W
 from orbital_ops_env.server.flight import Flight, fly
+from orbital_ops_env.sim.faults import unit_of
 
 FIRST_SEED: Final = 80_000
 """Missions and episodes from here on, which no other study flies."""
 SEARCHED: Final = 4_000
 """Missions searched for those that carry a fault."""
 VIEWS: Final = 3
-"""Views after the onset that a score is formed from."""
+"""Views after the onset that a score is formed from,"""
+SLOW: Final = {"gyro_drift": 8, "leak": 8, "panel": 8}
+"""and more of them, for what shows later."""
+LASTING_S: Final = 60.0
+"""[s] least time between two views that the charge's rate is formed from."""
+UNSEEN: Final = ood.SPLITS[0]
+"""Stands for the family of kinds that no family's missions carry."""
 
 
 class Book:
@@ -65,14 +84,14 @@ class Look:
     before: Telemetry
     """The last view before it."""
     after: tuple[Telemetry, ...]
-    """The first views after it, at most `VIEWS`."""
+    """The first views after it."""
 
 
-def look(flight: Flight, onset_s: float) -> Look:
-    """The views around an onset; none after it if the flight was over before."""
+def look(flight: Flight, onset_s: float, views: int = VIEWS) -> Look:
+    """The views around an onset, so many after it; none if the flight was over before."""
     seen = [view.telemetry for view in flight.views]
     before = [telemetry for telemetry in seen if telemetry.time_s <= onset_s]
-    return Look(before[-1], tuple(seen[len(before) :][:VIEWS]))
+    return Look(before[-1], tuple(seen[len(before) :][:views]))
 
 
 # -- scores ------------------------------------------------------------------------------------
@@ -106,12 +125,26 @@ def _fall(seen: Look) -> float:
     return seen.before.tank_residual_g - min(telemetry.tank_residual_g for telemetry in seen.after)
 
 
+def _power_lack(seen: Look) -> float:
+    return PANEL_W - max(telemetry.panel_w for telemetry in seen.after)
+
+
+def _slow_charge(seen: Look) -> float:
+    pairs = itertools.pairwise((seen.before, *seen.after))
+    spans = ((late.battery_pct - soon.battery_pct, late.time_s - soon.time_s) for soon, late in pairs)
+    return -max((gain / time for gain, time in spans if time >= LASTING_S), default=0.0)
+
+
 Score = Callable[[Look], float]
 CHANNELS: Final[Mapping[str, Mapping[str, Score]]] = {
     "gyro_bias": {"inn": _innovation, "dgyro": _gyro_tracker},
+    "gyro_drift": {"inn": _innovation, "dgyro": _gyro_tracker},
     "star_tracker": {"st": _blind, "reason": _no_fix},
     "stuck_closed": {"dw": _unexplained, "dgas": _rise},
+    "weak_thruster": {"dw": _unexplained, "dgas": _rise},
     "stuck_open": {"dw": _unexplained, "dgas": _fall},
+    "leak": {"dw": _unexplained, "dgas": _fall},
+    "panel": {"panel": _power_lack, "bat": _slow_charge},
 }
 """Two channels of each fault; a higher score speaks for it."""
 
@@ -146,31 +179,46 @@ class Pair:
     mission: str
     scores: dict[str, tuple[float, float]]
     """By channel: faulty, healthy."""
+    named: bool
+    """Whether `reference` reports the fault and nothing else,"""
+    false_alarm: bool
+    """and whether it reports one where there is none."""
 
 
 def carriers(search: Search) -> Iterator[MissionSpec]:
-    """Missions of all levels that carry the fault."""
+    """Missions of all levels that carry the fault, and on which it matters."""
     for number in range(search.part, SEARCHED, search.parts):
-        level = number // search.parts % len(LEVELS)
-        spec = generate(search.family, level, FIRST_SEED + number)
-        if [fault.kind for fault in spec.faults] == [search.fault]:
+        turn = number // search.parts
+        if search.family == UNSEEN:
+            spec = ood.generate(UNSEEN, FIRST_SEED + search.part * SEARCHED + turn)
+        else:
+            spec = generate(search.family, turn % len(LEVELS), FIRST_SEED + number)
+        wanted = [fault.kind for fault in spec.faults] == [search.fault]
+        if wanted and (search.fault != "panel" or ood.suits("panel", spec)):
             yield spec
 
 
-def both(spec: MissionSpec) -> tuple[Flight, Flight]:
-    """A mission flown by the book with its faults and without them, on one episode seed."""
+def both(spec: MissionSpec, policy: Callable[[], Policy]) -> tuple[Flight, Flight]:
+    """A mission flown with its faults and without them, on one episode seed."""
     healthy = spec.model_copy(update={"faults": ()})
-    return fly(spec, Book(), spec.seed), fly(healthy, Book(), spec.seed)
+    return fly(spec, policy(), spec.seed), fly(healthy, policy(), spec.seed)
 
 
-def scored(spec: MissionSpec) -> Pair | None:
-    """The pair of a mission; None if it was over before the onset."""
+def scored(spec: MissionSpec, family: str) -> Pair | None:
+    """The pair of a mission, for a family; None if it was over before the onset."""
     (fault,) = spec.faults
-    with_it, without = (look(flight, fault.onset_s) for flight in both(spec))
+    views = SLOW.get(fault.kind, VIEWS)
+    with_it, without = (look(flight, fault.onset_s, views) for flight in both(spec, Book))
     if not with_it.after:
         return None
     scores = {name: (score(with_it), score(without)) for name, score in CHANNELS[fault.kind].items()}
-    return Pair(spec.family, fault.kind, str(spec), scores)
+    said, said_without = (_reports(flight) for flight in both(spec, Reference))
+    named = said == {(fault.kind, unit_of(fault))}
+    return Pair(family, fault.kind, str(spec), scores, named, bool(said_without))
+
+
+def _reports(flight: Flight) -> set[tuple[str, int | None]]:
+    return {(sent.kind, sent.unit) for sent in flight.commands if isinstance(sent, ReportFault)}
 
 
 def pairs(search: Search) -> list[Pair]:
@@ -185,17 +233,18 @@ def pairs(search: Search) -> list[Pair]:
         spec = next(missions, None)
         if spec is None:
             raise RuntimeError(f"{search}: {len(found)} pairs among {SEARCHED} missions")
-        pair = scored(spec)
+        pair = scored(spec, search.family)
         found += [pair] if pair else []
     return found
 
 
 def searches(families: Sequence[str], wanted: int, parts: int) -> list[Search]:
-    """Every fault of every family, in parts of about the same size."""
+    """Every fault of every family and the unseen kinds, in parts of about the same size."""
+    cells = [(family, fault) for family in families for fault in FAMILIES[family].KINDS]
+    cells += [(UNSEEN, fault) for fault in ood.KINDS]
     return [
         Search(family, fault, (wanted + part) // parts, part, parts)
-        for family in families
-        for fault in FAMILIES[family].KINDS
+        for family, fault in cells
         for part in range(parts)
     ]
 
@@ -208,6 +257,17 @@ def figure(found: Sequence[Pair]) -> dict[str, dict[str, dict[str, float]]]:
     return {
         fault: {family: _aurocs(fault, cell) for family, cell in families.items()}
         for fault, families in cells.items()
+    }
+
+
+def naming(found: Sequence[Pair]) -> dict[str, dict[str, float]]:
+    """`<fault>`: shares of pairs in which `reference` names it, and reports one where there is none."""
+    return {
+        fault: {
+            "named": float(np.mean([pair.named for pair in found if pair.fault == fault])),
+            "false_alarm": float(np.mean([pair.false_alarm for pair in found if pair.fault == fault])),
+        }
+        for fault in dict.fromkeys(pair.fault for pair in found)
     }
 
 

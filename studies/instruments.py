@@ -90,11 +90,13 @@ def fly_all(pool: ProcessPoolExecutor, task: Callable[[T], R], todo: Sequence[T]
 
 
 def diagnosability_part(pool: ProcessPoolExecutor, chosen: Options) -> Figure:
-    """`faults`, and the least AUROC of each family."""
+    """`faults`, how `reference` names them, and the least AUROC of each family."""
     todo = diagnosability.searches(chosen.families, chosen.pairs, SEARCHES)
     parts = fly_all(pool, diagnosability.pairs, todo, "diagnosability")
-    faults = diagnosability.figure([pair for part in parts for pair in part])
-    return {"faults": faults, "families": {f: {"min_auroc": _least(faults, f)} for f in chosen.families}}
+    found = [pair for part in parts for pair in part]
+    faults, naming = diagnosability.figure(found), diagnosability.naming(found)
+    families = {f: {"min_auroc": _least(faults, f)} for f in chosen.families}
+    return {"faults": faults, "naming": naming, "families": families}
 
 
 def _least(faults: Mapping[str, Mapping[str, Mapping[str, float]]], family: str) -> float:
@@ -189,7 +191,10 @@ def tables(whole: Figure) -> list[Table]:
     for fault, rows in whole.get("faults", {}).items():
         for family, found in rows.items():
             channels.add_row(fault, family, "  ".join(f"{name} {area:.3f}" for name, area in found.items()))
-    return [families, channels] if channels.rows else [families]
+    named = Table("fault", "named", "false alarms", title="What reference reports of these")
+    for fault, shares in whole.get("naming", {}).items():
+        named.add_row(fault, *(f"{share:.2f}" for share in shares.values()))
+    return [families, channels, named] if channels.rows else [families]
 
 
 def options() -> Options:

@@ -31,7 +31,7 @@ from orbital_ops_env.commands import (
 from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.missions.mission import MissionSpec, Progress
 from orbital_ops_env.policies import Policy
-from orbital_ops_env.policies.diagnosis import Finding
+from orbital_ops_env.policies.signatures import Finding
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.server.flight import Flight, fly
 from orbital_ops_env.sim.faults import unit_of
@@ -60,8 +60,8 @@ class Told(Reference):
         due = [fault for fault in self._faults if fault.kind in THRUSTER_FAULTS or fault.onset_s <= now]
         if not due:
             return self._procedure.act(view)
-        self._diagnosis.finding = Finding(due[0].kind, unit_of(due[0]))
-        self._diagnosis.reported = True
+        self._diagnosis.findings = [Finding(fault.kind, unit_of(fault)) for fault in due]
+        self._diagnosis.reported = set(self._diagnosis.findings)
         return super().act(view)
 
 

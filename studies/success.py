@@ -19,6 +19,7 @@ from orbital_ops_env.server.flight import Flight, fly
 from orbital_ops_env.sim.faults import unit_of
 from orbital_ops_env.studies.evaluate import EPISODE_STRIDE
 from orbital_ops_env.studies.oracle import judged
+from orbital_ops_env.studies.zoo import noise_seed
 
 FRESH_SEED: Final = 30_000
 """Missions and episodes from here on, which no other study flies,"""
@@ -201,11 +202,14 @@ def groups(families: Sequence[str], wanted: int) -> list[Group]:
 
 
 def mixed(group: Group) -> bool:
-    """Whether some flights of a group succeed and some do not; flown until that is known."""
+    """Whether some flights of a group succeed and some do not; flown until that is known.
+
+    Each flight has noise of its own, so that luck is shared by no two missions.
+    """
     spec = generate(group.family, group.level, group.seed)
     results: set[bool] = set()
     for member in range(GROUP):
-        results.add(fly(spec, Noisy(NOISE, member), group.seed).succeeded)
+        results.add(fly(spec, Noisy(NOISE, noise_seed(spec, member)), group.seed).succeeded)
         if len(results) > 1:
             return True
     return False

@@ -23,11 +23,21 @@ from orbital_ops_env.commands import (
 )
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec
-from orbital_ops_env.policies.diagnosis import Diagnosis, Finding
+from orbital_ops_env.policies.diagnosis import Diagnosis
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.policies.script import Script
+from orbital_ops_env.policies.signatures import Finding
 from orbital_ops_env.server.flight import Flight, fly
-from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, TrackerOutage, unit_of
+from orbital_ops_env.sim.faults import (
+    Fault,
+    GyroBias,
+    GyroDrift,
+    StuckClosed,
+    StuckOpen,
+    TrackerOutage,
+    WeakThruster,
+    unit_of,
+)
 
 ONSET_S = 20.0
 UNITS = range(1, 13)
@@ -56,9 +66,15 @@ def advice(commands: Sequence[AnyCommand], *faults: Fault) -> tuple[Finding | No
     """What a diagnosis finds in a script's flight, and what it would send next."""
     diagnosis, chosen = Diagnosis(), None
     for view in seen(commands, *faults):
-        assert diagnosis.finding is None, "found before the last command"
+        assert not diagnosis.findings, "found before the last command"
         chosen = diagnosis.act(view)
-    return diagnosis.finding, chosen[0] if chosen else None
+    return only(diagnosis), chosen[0] if chosen else None
+
+
+def only(diagnosis: Diagnosis) -> Finding | None:
+    """What a diagnosis found, one thing at most."""
+    assert len(diagnosis.findings) <= 1
+    return diagnosis.findings[0] if diagnosis.findings else None
 
 
 def branch(unit: int) -> SelectBranch:
@@ -79,7 +95,7 @@ def target() -> str:
     return seen([])[0].brief.targets[0]
 
 
-# -- the four signatures -----------------------------------------------------------------------
+# -- the signatures -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -126,7 +142,7 @@ def test_a_turn_that_is_refused_for_want_of_a_fix_tells_the_same() -> None:
     *_, refused = seen([COAST, Slew(target=target(), rate_deg_s=1.0)], TrackerOutage(ONSET_S))
     assert refused.telemetry.detail.startswith("no attitude fix")
     found.act(refused)
-    assert found.finding == Finding("star_tracker")
+    assert found.findings == [Finding("star_tracker")]
 
 
 def test_a_blind_star_tracker_is_looked_at_and_a_clear_view_proves_its_failure() -> None:
@@ -134,6 +150,51 @@ def test_a_blind_star_tracker_is_looked_at_and_a_clear_view_proves_its_failure()
     assert suspected == (None, Check(subsystem="star_tracker"))
     found = advice([Coast(duration_s=30.0), Check(subsystem="star_tracker")], TrackerOutage(ONSET_S))
     assert found == (Finding("star_tracker"), SelectAttitudeSource(source="sun_sensors"))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_turn_that_settles_on_a_weak_thruster_tells_it(unit: int) -> None:
+    """A turn about the thruster's own axis, both ways: one of them begins on it, the other ends on it."""
+    found = set[Finding | None]()
+    for seed in range(4):
+        spec = mission("retarget-v0", 4, seed, WeakThruster(0.0, unit, 0.4))
+        diagnosis = Diagnosis()
+        first = Slew(target=spec.targets[0][0], rate_deg_s=1.0)
+        last = Slew(target=spec.targets[1][0], rate_deg_s=1.0)
+        flown = fly(spec, Script((branch(unit), first, last)), episode_seed=seed)
+        for view in flown.views:
+            diagnosis.act(view)
+        found.add(only(diagnosis))
+    assert found - {None} <= {Finding("weak_thruster", unit), Finding("stuck_closed", unit)}
+    assert Finding("weak_thruster", unit) in found
+
+
+@pytest.mark.parametrize("axis", range(3))
+def test_a_gyro_that_drifts_is_off_by_little_when_it_is_first_seen(axis: int) -> None:
+    drift = [0.0, 0.0, 0.0]
+    drift[axis] = math.radians(4e-4)
+    script = [Coast(duration_s=300.0)] * 3
+    diagnosis = Diagnosis()
+    views = seen(script, GyroDrift(ONSET_S, (drift[0], drift[1], drift[2])))
+    advised = [diagnosis.act(view) for view in views]
+    assert only(diagnosis) == Finding("gyro_drift")
+    (first, *_) = [chosen[0] for chosen in advised if chosen]
+    assert first == CalibrateGyro(duration_s=60.0)
+
+
+def test_a_bias_that_comes_back_after_a_calibration_is_a_drift() -> None:
+    (start, *_, late) = seen([COAST] * 2)
+
+    def off(by_deg: float, rate_deg_s: float) -> PolicyView:
+        update = {"innovation_deg": by_deg, "gyro_tracker_deg_s": rate_deg_s, "tracker_valid": True}
+        return replace(late, telemetry=late.telemetry.model_copy(update=update))
+
+    diagnosis = Diagnosis()
+    kinds: list[list[str]] = []
+    for view in (start, off(0.6, 0.36), off(0.02, 0.0), off(0.13, 0.07)):
+        diagnosis.act(view)
+        kinds.append([finding.kind for finding in diagnosis.findings])
+    assert kinds == [[], ["gyro_bias"], ["gyro_bias"], ["gyro_drift"]]
 
 
 # -- what proves nothing -----------------------------------------------------------------------
@@ -174,8 +235,10 @@ def test_a_small_rate_change_is_asked_about_before_anything_is_claimed() -> None
 def test_a_limit_is_told_from_the_words_of_a_refusal(detail: str, kind: str | None) -> None:
     (start,) = seen([])
     diagnosis = Diagnosis()
-    diagnosis.act(replace(start, telemetry=start.telemetry.model_copy(update={"detail": detail})))
-    assert (diagnosis.finding and diagnosis.finding.kind) == kind
+    told = {"detail": detail, "innovation_deg": 0.6}
+    diagnosis.act(replace(start, telemetry=start.telemetry.model_copy(update=told)))
+    found = only(diagnosis)
+    assert (found and found.kind) == kind
 
 
 def test_a_sharp_rate_change_in_the_blind_is_put_to_the_thrusters_before_the_gyro_is_doubted() -> None:
@@ -197,7 +260,7 @@ def test_a_sharp_rate_change_in_the_blind_is_put_to_the_thrusters_before_the_gyr
     views = [start, *(replace(coasted, telemetry=telemetry) for telemetry in (blind, healthy))]
     advised = [chosen and chosen[0] for chosen in map(diagnosis.act, views)]
     assert advised == [None, Check(subsystem="thrusters"), COAST.model_copy(update={"duration_s": 30.0})]
-    assert diagnosis.finding is None
+    assert not diagnosis.findings
 
 
 # -- flights of the reference ------------------------------------------------------------------
@@ -218,7 +281,7 @@ def reasons_given(flown: Flight) -> bool:
 def test_a_healthy_mission_is_flown_without_a_finding(family: str, level: int) -> None:
     pilot = Reference()
     flown = fly(mission(family, level, 500 + level), pilot, 500 + level)
-    assert pilot._diagnosis.finding is None
+    assert not pilot._diagnosis.findings
     assert not [c for c in flown.commands if isinstance(c, ReportFault | SelectBranch | CalibrateGyro)]
     assert reasons_given(flown)
 
@@ -236,11 +299,40 @@ def test_reference_finds_reports_and_survives_what_breaks(family: str, fault: Fa
     pilot = Reference()
     flown = fly(mission(family, 4, 600, fault), pilot, 600)
     reports = [command for command in flown.commands if isinstance(command, ReportFault)]
-    assert pilot._diagnosis.finding == Finding(fault.kind, unit_of(fault))
+    assert pilot._diagnosis.findings == [Finding(fault.kind, unit_of(fault))]
     assert reports == [ReportFault(kind=fault.kind, unit=unit_of(fault))]
     assert flown.components["reward/safety"] == 1.0
     assert flown.succeeded
     assert reasons_given(flown)
+
+
+PAIRS: list[tuple[Fault, Fault]] = [
+    (gyro_bias(), StuckClosed(ONSET_S, 1)),
+    (StuckOpen(ONSET_S, 3), gyro_bias()),
+    (TrackerOutage(ONSET_S), StuckOpen(150.0, 3)),
+    (TrackerOutage(ONSET_S), StuckClosed(150.0, 1)),
+]
+
+
+@pytest.mark.parametrize("faults", PAIRS, ids=str)
+def test_reference_finds_a_second_fault_too(faults: tuple[Fault, Fault]) -> None:
+    flown = fly(mission("hold-v0", 5, 604, *faults), Reference(), 604)
+    reports = {(sent.kind, sent.unit) for sent in flown.commands if isinstance(sent, ReportFault)}
+    assert reports == {(fault.kind, unit_of(fault)) for fault in faults}
+    assert flown.succeeded
+    assert reasons_given(flown)
+
+
+def test_no_report_is_made_of_the_commands_that_the_directives_need() -> None:
+    (start,) = seen([])
+    biased = {"innovation_deg": 0.6, "gyro_tracker_deg_s": 0.36, "tracker_valid": True}
+    cured = {"innovation_deg": 0.02, "gyro_tracker_deg_s": 0.0, "tracker_valid": True}
+    for left, reported in ((9, True), (2 * len(start.brief.directives), False)):
+        diagnosis = Diagnosis()
+        for update in (biased, cured):
+            told = start.telemetry.model_copy(update={**update, "turns_left": left})
+            advised = diagnosis.act(replace(start, telemetry=told))
+        assert (advised is not None) is reported
 
 
 def test_a_biased_gyro_is_slowed_down_before_it_is_calibrated() -> None:

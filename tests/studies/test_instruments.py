@@ -8,14 +8,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbital_ops_env.commands import Check, ReportFault
+from orbital_ops_env.commands import Check, FaultKind, ReportFault
+from orbital_ops_env.missions import ood, shift
+from orbital_ops_env.missions.anomaly import KINDS
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.policies import Policy, noisy
@@ -26,6 +28,8 @@ from orbital_ops_env.sim.faults import TrackerOutage
 from orbital_ops_env.studies import figures, instruments, success
 from orbital_ops_env.studies.diagnosability import (
     CHANNELS,
+    UNSEEN,
+    Book,
     Pair,
     Search,
     auroc,
@@ -33,11 +37,14 @@ from orbital_ops_env.studies.diagnosability import (
     carriers,
     figure,
     look,
+    naming,
     pairs,
     searches,
 )
 from orbital_ops_env.studies.success import Flown, Group, Job, Mission
 
+LATER = [(shift.FAMILY, "leak"), (shift.FAMILY, "panel"), *((UNSEEN, kind) for kind in ood.KINDS)]
+"""Families and kinds that break on them, beside those of every family."""
 scores = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=12)
 
 
@@ -59,19 +66,22 @@ def test_auroc_is_one_when_told_apart_and_a_half_when_not() -> None:
     assert auroc([0.0], [1.0, 2.0]) == 0.0
 
 
-def test_every_fault_of_every_family_has_two_channels() -> None:
-    assert {kind for family in FAMILIES.values() for kind in family.KINDS} == set(CHANNELS)
+def test_every_fault_has_two_channels() -> None:
+    assert set(CHANNELS) == set(get_args(FaultKind))
     assert all(len(channels) == 2 for channels in CHANNELS.values())
 
 
 @pytest.mark.parametrize(
-    ("family", "fault"), [("detumble-v0", "stuck_closed"), *(("recovery-v0", kind) for kind in CHANNELS)]
+    ("family", "fault"), [("detumble-v0", "stuck_closed"), *(("recovery-v0", kind) for kind in KINDS), *LATER]
 )
-def test_a_pair_differs_in_nothing_before_the_onset(family: str, fault: str) -> None:
+def test_a_pair_differs_in_nothing_before_the_onset(
+    monkeypatch: pytest.MonkeyPatch, family: str, fault: str
+) -> None:
+    monkeypatch.setitem(FAMILIES, shift.FAMILY, shift)
     spec = next(carriers(Search(family, fault, 1)))
     assert [each.kind for each in spec.faults] == [fault]
     onset_s = spec.faults[0].onset_s
-    faulty, healthy = both(spec)
+    faulty, healthy = both(spec, Book)
     for before, other in zip(faulty.views, healthy.views, strict=False):
         if before.telemetry.time_s > onset_s:
             break
@@ -108,16 +118,19 @@ def test_a_study_of_nothing_is_an_error(study: str) -> None:
 
 def test_pairs_are_found_in_parts_and_never_twice() -> None:
     todo = searches(["hold-v0"], wanted=6, parts=4)
-    assert sum(search.pairs for search in todo) == 6 * len(FAMILIES["hold-v0"].KINDS)
+    assert sum(search.pairs for search in todo) == 6 * (len(FAMILIES["hold-v0"].KINDS) + len(ood.KINDS))
     mine = [search for search in todo if search.fault == "stuck_open"]
     missions = [str(spec) for search in mine for spec in itertools.islice(carriers(search), 2)]
     assert len(set(missions)) == len(missions) == 8
 
 
-@pytest.mark.parametrize("fault", CHANNELS)
-def test_a_fault_shows_in_both_of_its_channels(fault: str) -> None:
-    found = pairs(Search("recovery-v0", fault, 2))
-    areas = figure(found)[fault]["recovery-v0"]
+@pytest.mark.parametrize(("family", "fault"), [*(("recovery-v0", kind) for kind in KINDS), *LATER])
+def test_a_fault_shows_in_both_of_its_channels(
+    monkeypatch: pytest.MonkeyPatch, family: str, fault: str
+) -> None:
+    monkeypatch.setitem(FAMILIES, shift.FAMILY, shift)
+    found = pairs(Search(family, fault, 3))
+    areas = figure(found)[fault][family]
     assert set(areas) == set(CHANNELS[fault])
     assert min(areas.values()) > 0.5
 
@@ -129,9 +142,11 @@ def test_too_few_missions_are_an_error() -> None:
 
 def test_areas_are_of_each_channel_over_all_pairs() -> None:
     found = [
-        Pair("hold-v0", "stuck_open", str(n), {"dw": (1.0, 0.0), "dgas": (float(n), 0.5)}) for n in (0, 1)
+        Pair("hold-v0", "stuck_open", str(n), {"dw": (1.0, 0.0), "dgas": (float(n), 0.5)}, n > 0, False)
+        for n in (0, 1)
     ]
     assert figure(found) == {"stuck_open": {"hold-v0": {"dw": 1.0, "dgas": 0.5}}}
+    assert naming(found) == {"stuck_open": {"named": 0.5, "false_alarm": 0.0}}
 
 
 # -- success -----------------------------------------------------------------------------------
@@ -229,6 +244,20 @@ def test_a_group_is_mixed_only_if_its_flights_differ_in_success(monkeypatch: pyt
     assert not success.mixed(Group("retarget-v0", 1, 3))
 
 
+def test_no_two_flights_of_groups_have_the_same_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+
+    class Spied(Noisy):
+        def __init__(self, share: float, noise_seed: int) -> None:
+            super().__init__(0.0, noise_seed)
+            seeds.append(noise_seed)
+
+    monkeypatch.setattr(success, "Noisy", Spied)
+    alike = [Group(family, 1, 3) for family in ("retarget-v0", "hold-v0")]
+    assert not any(success.mixed(group) for group in alike)
+    assert len(set(seeds)) == len(seeds) == 2 * success.GROUP
+
+
 # -- the figure --------------------------------------------------------------------------------
 
 
@@ -249,14 +278,14 @@ def test_a_small_run_writes_every_key(monkeypatch: pytest.MonkeyPatch, tmp_path:
     instruments.main()
     told = json.loads((tmp_path / "instruments.json").read_text())
     meta = {"command", "commit", "versions", "seeds"}
-    assert set(told) == meta | set(instruments.WORST) | {"oracle", "faults", "families"}
+    assert set(told) == meta | set(instruments.WORST) | {"oracle", "faults", "naming", "families"}
     assert {"success", "gas_g"} <= set(told["oracle"])
-    assert set(told["faults"]) == set(CHANNELS)
+    assert set(told["faults"]) == set(told["naming"]) == {*KINDS, *ood.KINDS}
     cells = told["families"]["retarget-v0"]
     assert (
         told["min_auroc"]
         == cells["min_auroc"]
-        == min(area for families in told["faults"].values() for area in families["retarget-v0"].values())
+        == min(area for kind in KINDS for area in told["faults"][kind]["retarget-v0"].values())
     )
     assert set(cells["policies"]) == set(success.POLICIES)
     assert set(cells["acceptance"]) == {"low", "high"}
