@@ -36,6 +36,8 @@ UNSURE: Final = 0.5
 """[-] share of the tolerance for wandering while no star tracker tells the attitude."""
 DRIFTING: Final = 0.25
 """[-] the same while the gyro drifts: a bias leaves an offset in proportion to the deadband's root."""
+BRISK_DEG_S: Final = 0.5
+"""[deg/s] slowest turn on a gyro that drifts: the slower ones outlast a calibration."""
 ENOUGH: Final = 2.5
 """[sigma] spare beyond which the score decides."""
 UNKNOWN_TURN_DEG: Final = 126.0
@@ -83,7 +85,9 @@ class Reference:
     def _slew_rate(self, view: PolicyView) -> float:
         legs = turns_ahead(view)
         cap = min((rule.limit for rule in view.brief.rules if rule.kind == "rate_cap"), default=math.inf)
-        menus = [[r for r in SLEW_RATES_DEG_S if r <= cap] if leg.angle_deg else [0.2] for leg in legs]
+        least = BRISK_DEG_S if self._diagnosis.has("gyro_drift") else 0.0
+        rates = [rate for rate in SLEW_RATES_DEG_S if least <= rate <= cap]
+        menus = [rates if leg.angle_deg else [0.2] for leg in legs]
         gas_g = view.telemetry.propellant_g - self._diagnosis.lost_g
         kept = (0.0, 0.0) if self._diagnosis.findings else (FAULT_G, FAULT_S)
         return max(itertools.product(*menus), key=lambda rates: appraise(view, legs, rates, gas_g, kept))[0]
