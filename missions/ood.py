@@ -107,7 +107,9 @@ def _carrier(rng: np.random.Generator, split: str, number: int) -> tuple[Mission
     levels = _levels(families[column])
     turn = families[column], levels[(row + column + lap) % len(levels)]
     cells = [(family, level) for family in families for level in _levels(family)]
-    for family, level in (turn, *(cells[k] for k in rng.permutation(len(cells)))):
+    order: list[int] = rng.permutation(len(cells)).tolist()
+    drawn = [cells[k] for k in order]
+    for family, level in [turn, *drawn]:
         spec = catalog.generate(family, level, FIRST_SEED[split] + number)
         least = DIRECTIVE_TURNS * len(spec.directives) + FAULT_TURNS * len(menu[row])
         if spec.turns >= least and all(suits(kind, spec) for kind in menu[row]):
@@ -128,7 +130,9 @@ def suits(kind: str, spec: MissionSpec) -> bool:
         case "leak":
             return not any(isinstance(rule, QuietWindow) for rule in spec.rules)
         case "star_tracker":
-            return min(each.tolerance_rad for each in spec.directives if isinstance(each, Aimed)) >= COARSE_RAD
+            return (
+                min(each.tolerance_rad for each in spec.directives if isinstance(each, Aimed)) >= COARSE_RAD
+            )
         case "gyro_drift":
             return all(directive.dwell_s <= EXPOSURE_S for directive in spec.directives)
         case _:
@@ -175,5 +179,5 @@ def _draw(rng: np.random.Generator, kind: str, latest_s: float, turn_B: Vec3) ->
             drift = math.radians(rng.uniform(*DRIFT_DEG_S2)) * unit(rng.normal(size=3))
             return GyroDrift(onset_s, triple(drift))
         case _:
-            (fault,) = draw_fault(rng, (kind,), 1.0, latest_s, turn_B)
+            (fault,) = draw_fault(rng, (kind,), 1.0, (EARLIEST_S, latest_s), turn_B)
             return fault

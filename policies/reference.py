@@ -37,11 +37,15 @@ UNSURE: Final = 0.5
 """[-] share of the tolerance for wandering while no star tracker tells the attitude."""
 DRIFTING: Final = 0.25
 """[-] the same while the gyro drifts: a bias leaves an offset in proportion to the deadband's root."""
+BRISK_DEG_S: Final = 0.5
+"""[deg/s] slowest turn on a gyro that drifts: the slower ones outlast a calibration."""
 ENOUGH: Final = 2.5
 """[sigma] spare beyond which the score decides."""
 UNKNOWN_TURN_DEG: Final = 126.0
 """[deg] mean angle of a random turn, where the brief does not know it."""
 SLOWEST_DEG_S: Final = SLEW_RATES_DEG_S[0]
+LEAST_G: Final = 0.01
+"""[g] resolution of what the brief tells of gas."""
 NO_TURN_SD_G: Final = 0.1
 """[g] 1 sigma of what is taken where no turn is ahead."""
 HORIZON: Final = 3
@@ -90,7 +94,8 @@ class Reference:
 
     def _slew_rate(self, view: PolicyView) -> float:
         legs = turns_ahead(view)
-        menus = [_menu(view, leg) if leg.angle_deg else [SLOWEST_DEG_S] for leg in legs[:HORIZON]]
+        least = BRISK_DEG_S if self._diagnosis.has("gyro_drift") else 0.0
+        menus = [_menu(view, leg, least) if leg.angle_deg else [SLOWEST_DEG_S] for leg in legs[:HORIZON]]
         gas_g = view.telemetry.propellant_g - self._diagnosis.lost_g
         kept = (0.0, 0.0) if self._diagnosis.findings else (FAULT_G, FAULT_S)
         return max(itertools.product(*menus), key=lambda rates: appraise(view, legs, rates, gas_g, kept))[0]
@@ -137,15 +142,15 @@ def _leg(directive: DirectiveBrief, angle_deg: float) -> Leg:
     return Leg(angle_deg, directive.opens_s, directive.closes_s, directive.dwell_s, flow)
 
 
-def _menu(view: PolicyView, leg: Leg) -> list[float]:
-    """[deg/s] Rates of a turn that no rate cap forbids from now until its window closes."""
+def _menu(view: PolicyView, leg: Leg, least_deg_s: float) -> list[float]:
+    """[deg/s] Rates of a turn from a least one on that no rate cap forbids until its window closes."""
     now = view.telemetry.time_s
     caps = [rule for rule in view.brief.rules if rule.kind == "rate_cap"]
     cap = min(
         (rule.limit for rule in caps if rule.from_s < leg.closes_s and (rule.until_s or math.inf) > now),
         default=math.inf,
     )
-    return [rate for rate in SLEW_RATES_DEG_S if rate <= cap]
+    return [rate for rate in SLEW_RATES_DEG_S if least_deg_s <= rate <= cap]
 
 
 def appraise(
@@ -176,7 +181,8 @@ def appraise(
         late = min(late, (leg.closes_s - kept[1] - time) / sigma_s, (over_g - kept[0]) / sigma_g)
         time += SPARE_S
     last = reserve_g(view, math.inf)
-    score = (gas - last) / (view.brief.propellant_g - last) - time / view.brief.clock_s
+    budget_g = max(view.brief.propellant_g - last, LEAST_G)
+    score = (gas - last) / budget_g - time / view.brief.clock_s
     return spare, late, score
 
 

@@ -20,11 +20,11 @@ from orbital_ops_env.commands import THRUSTER_FAULTS, FaultKind, ReportFault
 from orbital_ops_env.models import Telemetry
 
 BIASED_INN_DEG: Final = 0.1
-"""[deg] innovation that stands with a gyro that is 0.06 deg/s off; 0.06 at most in health, after the start."""
+"""[deg] innovation that stands with a gyro that is 0.06 deg/s off; 0.06 at most in health."""
 BIASED_DGYRO_DEG_S: Final = 0.05
 """[deg/s] gyro against tracker, the rates' sizes; 0.04 at most in health."""
 GROWN_INN_DEG, GROWN_DGYRO_DEG_S = 0.4, 0.25
-"""[deg], [deg/s] that a bias which is there at once exceeds, and one that grows does not when it is first seen."""
+"""[deg], [deg/s] that a bias which is there at once exceeds, and one that grows does not when first seen."""
 SLOW_DEG_S: Final = 0.9
 """[deg/s] under which a star tracker sees, if nothing is in its way,"""
 SUN_DEG, NADIR_DEG = 37.0, 87.0
@@ -89,21 +89,14 @@ def valve_open(now: Telemetry) -> Finding | None:
 
 
 def gyro_off(now: Telemetry) -> Finding | None:
-    """A gyro that the star tracker contradicts: much and at once, or little so far."""
-    if now.ended_by != "innovation" and not biased(now):
+    """A gyro that the star tracker contradicts, in attitude and in rate: much at once, or little so far."""
+    rate_deg_s = abs(now.gyro_tracker_deg_s or 0.0)
+    contradicted = now.innovation_deg > BIASED_INN_DEG and rate_deg_s > BIASED_DGYRO_DEG_S
+    in_charge = now.tracker_valid and now.source == "star_tracker"
+    if now.ended_by != "innovation" and not (in_charge and contradicted):
         return None
-    growing = now.innovation_deg < GROWN_INN_DEG and abs(now.gyro_tracker_deg_s or 0.0) < GROWN_DGYRO_DEG_S
+    growing = now.innovation_deg < GROWN_INN_DEG and rate_deg_s < GROWN_DGYRO_DEG_S
     return Finding("gyro_drift" if growing else "gyro_bias")
-
-
-def biased(now: Telemetry) -> bool:
-    """Whether gyro and star tracker disagree, in attitude and in rate."""
-    return (
-        now.tracker_valid
-        and now.source == "star_tracker"
-        and now.innovation_deg > BIASED_INN_DEG
-        and abs(now.gyro_tracker_deg_s or 0.0) > BIASED_DGYRO_DEG_S
-    )
 
 
 def tracker_missed(now: Telemetry) -> Finding | None:

@@ -22,7 +22,7 @@ that a faulty flight scores higher than a healthy one.
 
 `dgyro` is no second channel for a lost tracker, for it only repeats `st`. A loss that grows, and a panel that
 must come to the Sun first, are given more views. Kinds that no family's missions carry are taken from the
-split `ood_fault`, and stand under its name. Beside it `reference` flies both, and is asked for what it reports.
+split `ood_fault`, and stand under its name. Beside, `reference` flies both: what does it report?
 """
 
 import itertools

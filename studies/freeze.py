@@ -30,6 +30,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
+from orbital_ops_env.missions import ood
 from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.splits import (
@@ -85,7 +86,9 @@ def cells(chosen: Options) -> list[Cell]:
 def _cells(split: str, chosen: Options) -> Iterator[Cell]:
     most = chosen.most or OOD_TASKS
     if split not in FIRST_SEEDS:
-        yield Cell(split, split, min(OOD_TASKS, most), functools.cache(functools.partial(_unseen, split)))
+        yield Cell(
+            split, split, min(OOD_TASKS, most), functools.cache(functools.partial(ood.generate, split))
+        )
         return
     for family in chosen.families:
         tasks = (RARE_TASKS if family in RARE else OFTEN_TASKS)[split]
@@ -96,12 +99,6 @@ def _cells(split: str, chosen: Options) -> Iterator[Cell]:
 
 def _ordinary(split: str, family: str, level: int, number: int) -> MissionSpec:
     return generate(family, level, FIRST_SEEDS[split] + number)
-
-
-def _unseen(split: str, number: int) -> MissionSpec:
-    from orbital_ops_env.missions import ood
-
-    return ood.generate(split, number)
 
 
 # -- what is written ---------------------------------------------------------------------------

@@ -31,8 +31,8 @@ from orbital_ops_env.commands import (
 from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.missions.mission import MissionSpec, Progress
 from orbital_ops_env.policies import Policy
-from orbital_ops_env.policies.signatures import Finding
 from orbital_ops_env.policies.reference import Reference
+from orbital_ops_env.policies.signatures import Finding
 from orbital_ops_env.server.flight import Flight, fly
 from orbital_ops_env.sim.faults import unit_of
 

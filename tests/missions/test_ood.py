@@ -105,7 +105,9 @@ def test_severities_are_within_their_ranges(number: int) -> None:
             raise AssertionError(fault)
 
 
-@pytest.mark.parametrize(("split", "menu"), [("ood_fault", len(ood.KINDS)), ("ood_composite", len(ood.PAIRS))])
+@pytest.mark.parametrize(
+    ("split", "menu"), [("ood_fault", len(ood.KINDS)), ("ood_composite", len(ood.PAIRS))]
+)
 def test_numbers_rotate_over_kinds_families_and_levels(split: str, menu: int) -> None:
     specs = [ood.generate(split, FROM + n) for n in range(20 * menu)]
     by_kinds = [kinds(spec) for spec in specs]
