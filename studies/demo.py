@@ -41,7 +41,7 @@ from orbital_ops_env.studies.record import Record, record
 from orbital_ops_env.studies.words import brief, label, verdict
 from orbital_ops_env.training.server import ServerError, local_server
 
-DEMO_FAMILY, DEMO_LEVEL, DEMO_SEED = "recovery-v0", 4, 13
+DEMO_FAMILY, DEMO_LEVEL, DEMO_SEED = "recovery-v0", 4, 31
 """Two targets, and a gyro that goes wrong on the way to the first."""
 POLICIES: Final[dict[str, type[Policy]]] = {"reference": Reference, "rules": Rules}
 OUTPUT: Final = Path("outputs/replay.html")

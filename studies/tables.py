@@ -25,7 +25,7 @@ from orbital_ops_env.training.slots import RUNGS
 README: Final = figures.ROOT / "README.md"
 TRAINING: Final = figures.ROOT / "docs" / "training.md"
 MISSIONS: Final = figures.ROOT / "docs" / "missions.md"
-EXAMPLE: Final = ("retarget-v0", 3, 28)
+EXAMPLE: Final = ("retarget-v0", 3, 168)
 """Family, level and seed of the README's example, which tells of thruster 1, stuck closed."""
 SECTIONS: Final = (
     "Description",
@@ -222,9 +222,11 @@ def _heading(name: str) -> str:
     return f"{words} [{UNITS[suffix]}]" if suffix else words
 
 
-def _cell(value: bool | float | tuple[float, ...]) -> str:
+def _cell(value: bool | float | tuple[float, ...] | tuple[str, ...]) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, tuple) and isinstance(value[0], str):
+        return ", ".join(map(str, value))
     return " to ".join(f"{number:g}" for number in (value if isinstance(value, tuple) else (value,)))
 
 

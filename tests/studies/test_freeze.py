@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbital_ops_env.curriculum.certificate import SPLIT
+from orbital_ops_env.missions import ood
 from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
 from orbital_ops_env.missions.likeness import Missions
 from orbital_ops_env.missions.mission import MissionSpec
@@ -230,7 +231,7 @@ def test_a_small_freeze_is_the_same_twice_and_goes_on_where_it_was(
         freeze.main()
         return json.loads((tmp_path / folder / "manifest.json").read_text())
 
-    monkeypatch.setattr(freeze, "_unseen", unseen)
+    monkeypatch.setattr(ood, "generate", unseen)
     monkeypatch.setenv("GIT_COMMIT", "0123456789ab")
     journal = tmp_path / "journal.jsonl"
     first = frozen("first", "--journal", str(journal))
