@@ -150,7 +150,7 @@ def _menu(view: PolicyView, leg: Leg, least_deg_s: float) -> list[float]:
         (rule.limit for rule in caps if rule.from_s < leg.closes_s and (rule.until_s or math.inf) > now),
         default=math.inf,
     )
-    return [rate for rate in SLEW_RATES_DEG_S if least_deg_s <= rate <= cap]
+    return [rate for rate in SLEW_RATES_DEG_S if least_deg_s <= rate <= cap] or [SLOWEST_DEG_S]
 
 
 def appraise(

@@ -34,7 +34,7 @@ from orbital_ops_env.commands import (
     encode,
     parse,
 )
-from orbital_ops_env.missions.catalog import FAMILIES, generate
+from orbital_ops_env.missions.catalog import FAMILIES, FLAGSHIP, SHORT_FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.targets import CATALOGUE
 from orbital_ops_env.models import OrbitalOpsObservation, Telemetry
@@ -44,11 +44,12 @@ from orbital_ops_env.sim.faults import Fault, GyroBias, StuckClosed, StuckOpen, 
 
 Count = Callable[[str], int]
 
-SYSTEM, BRIEF, OBSERVATION, COMMAND = 600, 300, 130, 30
+SYSTEM, OBSERVATION, COMMAND = 600, 130, 30
+BRIEF: Final = dict.fromkeys(SHORT_FAMILIES, 300) | {FLAGSHIP: 1600}
 OTHER_FORMAT: Final = 300
 """Longest observation as JSON or prose."""
 EPISODE: Final = {level: 2304 if level < 5 else 3072 for level in range(10)}
-SEEDS: Final = 25
+SEEDS: Final = dict.fromkeys(SHORT_FAMILIES, 25) | {FLAGSHIP: 5}
 
 
 def message(role: str, text: str) -> str:
@@ -59,7 +60,7 @@ def message(role: str, text: str) -> str:
 @cache
 def briefs(family: str, level: int) -> tuple[str, ...]:
     """The brief's text of many missions."""
-    return tuple(_brief(generate(family, level, seed)) for seed in range(SEEDS))
+    return tuple(_brief(generate(family, level, seed)) for seed in range(SEEDS[family]))
 
 
 def _brief(spec: MissionSpec) -> str:
@@ -186,7 +187,7 @@ def test_the_system_prompt_is_short(tokens: Count) -> None:
 @pytest.mark.parametrize("level", range(10))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_brief_is_short(tokens: Count, family: str, level: int) -> None:
-    assert max(map(tokens, briefs(family, level))) <= BRIEF
+    assert max(map(tokens, briefs(family, level))) <= BRIEF[family]
 
 
 def test_every_text_of_real_flights_is_short(tokens: Count, flights) -> None:
@@ -205,7 +206,7 @@ BREAKING: Final = (
 
 
 @pytest.mark.parametrize("fault", BREAKING, ids=lambda fault: fault.kind)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SHORT_FAMILIES)
 def test_every_text_of_a_flight_that_breaks_is_short(
     tokens: Count, fly_mission, family: str, fault: Fault
 ) -> None:
@@ -262,7 +263,7 @@ def test_every_command_is_short(tokens: Count) -> None:
 
 
 @pytest.mark.parametrize("level", range(10))
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SHORT_FAMILIES)
 class TestAWholeEpisode:
     def test_fits_at_the_limit_of_every_text(self, tokens: Count, family: str, level: int) -> None:
         """Longest brief, and the longest observation and command in every turn."""
