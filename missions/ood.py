@@ -107,7 +107,7 @@ def _carrier(rng: np.random.Generator, split: str, number: int) -> tuple[Mission
     levels = _levels(families[column])
     turn = families[column], levels[(row + column + lap) % len(levels)]
     cells = [(family, level) for family in families for level in _levels(family)]
-    drawn = [cells[int(k)] for k in rng.permutation(len(cells))]
+    drawn = [cells[k] for k in rng.permutation(len(cells)).tolist()]
     for family, level in [turn, *drawn]:
         spec = catalog.generate(family, level, FIRST_SEED[split] + number)
         least = DIRECTIVE_TURNS * len(spec.directives) + FAULT_TURNS * len(menu[row])

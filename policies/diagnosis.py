@@ -33,7 +33,7 @@ LOOKS: Final = 4
 """Times to drift on and look for stars before a calibration."""
 
 COMMANDS: Final = 2
-"""Commands that a directive takes: turn and hold."""
+"""Commands that a directive takes: turn and hold; one more to wait for its window."""
 
 Advice = tuple[AnyCommand, str]
 """A command and why."""
@@ -181,8 +181,9 @@ class Diagnosis:
 
     def _report(self, view: PolicyView) -> Advice | None:
         """A report of what is worked round and not reported yet, if commands are left for it."""
-        ahead = len(view.brief.directives) - view.telemetry.directive + 1
-        if view.telemetry.turns_left <= COMMANDS * ahead:
+        now = view.telemetry
+        ahead = view.brief.directives[now.directive - 1 :]
+        if now.turns_left <= sum(COMMANDS + (directive.opens_s > now.time_s) for directive in ahead):
             return None
         for finding in self.findings:
             if finding not in self.reported and (finding.part != "thruster" or finding.unit):

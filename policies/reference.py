@@ -85,9 +85,8 @@ class Reference:
     def _slew_rate(self, view: PolicyView) -> float:
         legs = turns_ahead(view)
         cap = min((rule.limit for rule in view.brief.rules if rule.kind == "rate_cap"), default=math.inf)
-        rates = [rate for rate in SLEW_RATES_DEG_S if rate <= cap]
-        if self._diagnosis.has("gyro_drift"):
-            rates = [rate for rate in rates if rate >= BRISK_DEG_S] or rates
+        least = BRISK_DEG_S if self._diagnosis.has("gyro_drift") else 0.0
+        rates = [rate for rate in SLEW_RATES_DEG_S if least <= rate <= cap]
         menus = [rates if leg.angle_deg else [0.2] for leg in legs]
         gas_g = view.telemetry.propellant_g - self._diagnosis.lost_g
         kept = (0.0, 0.0) if self._diagnosis.findings else (FAULT_G, FAULT_S)
