@@ -5,6 +5,7 @@ for, and a doubt costs a `check`. After it another is believed on proof alone. W
 first and reported then.
 """
 
+import itertools
 from dataclasses import dataclass, field
 from statistics import mean
 from typing import Final
@@ -31,9 +32,6 @@ LOOKS_AROUND: Final = 1
 """Times to look what is in the star tracker's way."""
 LOOKS: Final = 4
 """Times to drift on and look for stars before a calibration."""
-
-COMMANDS: Final = 2
-"""Commands that a directive takes: turn and hold."""
 
 Advice = tuple[AnyCommand, str]
 """A command and why."""
@@ -181,8 +179,7 @@ class Diagnosis:
 
     def _report(self, view: PolicyView) -> Advice | None:
         """A report of what is worked round and not reported yet, if commands are left for it."""
-        ahead = len(view.brief.directives) - view.telemetry.directive + 1
-        if view.telemetry.turns_left <= COMMANDS * ahead:
+        if view.telemetry.turns_left <= needed(view):
             return None
         for finding in self.findings:
             if finding not in self.reported and (finding.part != "thruster" or finding.unit):
@@ -212,3 +209,11 @@ class Diagnosis:
                 rate_deg_s=0.1
             ), "The gyro is biased; slow down first, a calibration needs a low rate."
         return CalibrateGyro(duration_s=60), "The star tracker contradicts the gyro: take its bias out."
+
+
+def needed(view: PolicyView) -> int:
+    """[-] Commands that the directives ahead take: a turn if need be, a wait if need be, and the work."""
+    ahead, now = view.brief.directives[view.telemetry.directive - 1 :], view.telemetry.time_s
+    targets = [None, *(directive.target for directive in ahead)]
+    turns = sum(target != before for before, target in itertools.pairwise(targets))
+    return turns + sum(1 + (directive.opens_s > now) for directive in ahead)

@@ -21,8 +21,8 @@ from orbital_ops_env.models import Telemetry
 
 BIASED_INN_DEG: Final = 0.1
 """[deg] innovation that stands with a gyro that is 0.06 deg/s off; 0.06 at most in health."""
-BIASED_DGYRO_DEG_S: Final = 0.05
-"""[deg/s] gyro against tracker, the rates' sizes; 0.04 at most in health."""
+BIASED_DGYRO_DEG_S: Final = 0.03
+"""[deg/s] sizes of gyro and tracker rate apart, no more: a bias across a rate shows little of itself."""
 GROWN_INN_DEG, GROWN_DGYRO_DEG_S = 0.4, 0.25
 """[deg], [deg/s] that a bias which is there at once exceeds, and one that grows does not when first seen."""
 SLOW_DEG_S: Final = 0.9

@@ -23,7 +23,7 @@ from orbital_ops_env.commands import (
 )
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec
-from orbital_ops_env.policies.diagnosis import Diagnosis
+from orbital_ops_env.policies.diagnosis import Diagnosis, needed
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.policies.script import Script
 from orbital_ops_env.policies.signatures import Finding
@@ -323,11 +323,18 @@ def test_reference_finds_a_second_fault_too(faults: tuple[Fault, Fault]) -> None
     assert reasons_given(flown)
 
 
+def test_a_directive_needs_a_turn_a_wait_and_the_work_where_it_does() -> None:
+    for family, commands in (("retarget-v0", 2 + 2), ("coast-v0", 2 + 2), ("hold-v0", 2 + 2)):
+        (start, *_) = fly(mission(family, 4, 3), Script(()), episode_seed=3).views
+        waits = sum(d.opens_s > 0 for d in start.brief.directives) if family == "retarget-v0" else 0
+        assert needed(start) == commands + waits
+
+
 def test_no_report_is_made_of_the_commands_that_the_directives_need() -> None:
     (start,) = seen([])
     biased = {"innovation_deg": 0.6, "gyro_tracker_deg_s": 0.36, "tracker_valid": True}
     cured = {"innovation_deg": 0.02, "gyro_tracker_deg_s": 0.0, "tracker_valid": True}
-    for left, reported in ((9, True), (2 * len(start.brief.directives), False)):
+    for left, reported in ((needed(start) + 1, True), (needed(start), False)):
         diagnosis = Diagnosis()
         for update in (biased, cured):
             told = start.telemetry.model_copy(update={**update, "turns_left": left})
