@@ -136,6 +136,8 @@ def test_the_state_says_which_episode_it_is(env: Client) -> None:
         "step_count": 2,
         "spec_hash": spec.content_hash,
         "outcome": "ongoing",
+        "split": None,
+        "index": None,
     }
 
 

@@ -111,7 +111,7 @@ def planned_s(spec: MissionSpec) -> float:
     return arrivals[legs - 1] * (1.0 if legs < len(arrivals) else 0.6)
 
 
-@families
+@pytest.mark.parametrize("family", [name for name in SHORT_FAMILIES if name != shift.FAMILY])
 def test_a_fault_begins_while_the_first_turns_are_flown(sample: Sample, family: str) -> None:
     onsets = [
         (fault.onset_s, max(planned_s(spec), 6.0))
@@ -121,6 +121,12 @@ def test_a_fault_begins_while_the_first_turns_are_flown(sample: Sample, family: 
     assert all(anomaly.EARLIEST_S <= onset < by for onset, by in onsets)
     early = np.mean([onset < by / 2 for onset, by in onsets])
     assert 0.3 < early < 0.7  # all along, not at one end
+
+
+def test_a_fault_of_a_shift_begins_before_its_second_directive_must_be_done(sample: Sample) -> None:
+    for spec in of_family(sample, shift.FAMILY):
+        last = spec.directives[1 if spec.level >= 5 else 0]
+        assert all(anomaly.EARLIEST_S <= fault.onset_s < last.closes_s for fault in spec.faults)
 
 
 # -- what nobody is told -----------------------------------------------------------------------

@@ -135,9 +135,16 @@ def test_a_fault_must_be_dealt_with(hardest: list[Flight], monkeypatch: pytest.M
 
 
 def test_early_waste_breaks_a_later_phase(hardest: list[Flight]) -> None:
-    """The wasteful flight serves its first directives as the other does, and runs into a reserve later."""
+    """The wasteful flight serves its first directives as the other does, and breaks a hard rule later.
+
+    Most often a reserve: turns that end early also leave the craft waiting where the panel gives little.
+    """
+    broken: list[str] = []
     for flight in hardest:
         wasted = fly(flight.spec, Wasteful(), flight.episode_seed)
         progress = record("wasteful", wasted).progress[-1]
-        assert any(isinstance(flight.spec.rules[k], Reserve) for k in progress.broken)
+        rules = [flight.spec.rules[k] for k in progress.broken]
+        broken += [rule.kind for rule in rules if rule.hard]
         assert progress.done >= phases(flight.spec)["charge"][0]
+    assert len(broken) == len(hardest)
+    assert broken.count("reserve") > len(hardest) / 2
