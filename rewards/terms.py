@@ -88,7 +88,7 @@ def efficiency(standing: Standing) -> float:
 
 
 def safety(standing: Standing) -> float:
-    """Share of soft rules kept, less half for each wrong fault report and for each fault left unreported.
+    """Share of soft rules kept, less half of it for each wrong fault report and each fault left unreported.
 
     Guard: Counts with success only; a guessed report costs more than it brings.
     Exploits:
@@ -105,7 +105,7 @@ def safety(standing: Standing) -> float:
     kept = 1.0
     if soft:
         kept -= len(standing.progress.broken & set(soft)) / len(soft)
-    return max(kept - REPORT_COST * (standing.wrong_reports + standing.unreported), 0.0)
+    return kept * max(1.0 - REPORT_COST * (standing.wrong_reports + standing.unreported), 0.0)
 
 
 def format_(standing: Standing) -> float:

@@ -69,7 +69,7 @@ def test_nothing_that_is_told_of_a_task_names_what_breaks(url: str, unspoken: tu
 def test_a_list_is_the_first_tasks_and_a_range_any(tasks: Tasks) -> None:
     listed = tasks.list_tasks("train")
     assert len(listed) == 1000
-    assert listed[17] == TaskEntry(split="train", index=17, family="coast-v0", level=3)
+    assert listed[17] == TaskEntry(split="train", index=17, family="shift-v0", level=2)
     assert tasks.get_task_range("train", 10, 20) == listed[10:20]
     assert [each.index for each in tasks.get_task_range("train", -2)] == [TRAIN_TASKS - 2, TRAIN_TASKS - 1]
     assert tasks.get_task_range("val") == tasks.list_tasks("val")

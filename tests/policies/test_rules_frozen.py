@@ -12,11 +12,13 @@ from orbital_ops_env.server.flight import fly
 
 LEVELS, SEEDS = (0, 4, 9), range(2)
 FROZEN = {
-    "detumble-v0": "b0dde2cd61ca4ce6",
-    "retarget-v0": "2e9393bab72d8995",
-    "coast-v0": "edc365e9699eec18",
-    "hold-v0": "5c5e96b878ddf617",
-    "recovery-v0": "2a2ebbbe112d839b",
+    "detumble-v0": "010cee527296b833",
+    "retarget-v0": "364db9b38a200a14",
+    "coast-v0": "aea3e37798ef06a5",
+    "hold-v0": "903f1efe860a498d",
+    "recovery-v0": "72f97bb3b951bac7",
+    "shift-v0": "2ad30adbb86cf8eb",
+    "mission-ops-v0": "c2f629fb7b126313",
 }
 """SHA-256 of the commands, its first 16 digits, of every family that is complete.
 

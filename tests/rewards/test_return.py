@@ -253,7 +253,7 @@ def test_an_unreported_fault_costs_what_a_wrong_report_does(standing: Standing) 
     costs = [
         terms.safety(quiet) - terms.safety(replace(quiet, **{k: 1})) for k in ("wrong_reports", "unreported")
     ]
-    assert costs == [min(0.5, terms.safety(quiet))] * 2
+    assert costs == pytest.approx([0.5 * terms.safety(quiet)] * 2)
 
 
 @pytest.mark.parametrize("level", [0, 4, 9])
@@ -390,7 +390,7 @@ def test_any_sequence_of_commands_earns_its_return_and_no_more(
 @pytest.mark.parametrize("family", ["detumble-v0", "retarget-v0", "hold-v0"])
 def test_setting_out_late_earns_less(family: str) -> None:
     """Where no window has to be waited for: there, a later start saves the gas of holding until then."""
-    spec = generate(family, 1, seed=4)
+    spec = generate(family, 1, seed=5)
     won = flight.fly(spec, Reference(), 4)
     assert won.succeeded
     for stall in (Coast(duration_s=30), Check(subsystem="power"), Slew(target="nowhere", rate_deg_s=1)):
