@@ -1,5 +1,6 @@
 """Every mission family by name, and the one way to make a mission."""
 
+import functools
 from typing import Final, Protocol
 
 import numpy as np
@@ -47,12 +48,15 @@ FLAGSHIP: Final = mission_ops.FAMILY
 """The one family of long missions; all others are short."""
 SHORT_FAMILIES: Final = tuple(name for name in FAMILIES if name != FLAGSHIP)
 LEVELS: Final = range(10)
+KEPT: Final = 64
+"""[-] missions kept, since many policies fly the same one."""
 ATTEMPTS: Final = 20_000
 """[-] most candidates drawn for a mission; 5 to 60 are the mean, by family and level."""
 
 
+@functools.lru_cache(maxsize=KEPT)
 def generate(family: str, level: int, seed: int) -> MissionSpec:
-    """The mission of (family, level, seed): always the same one.
+    """The mission of (family, level, seed): always the same one, the last ones kept.
 
     Args:
         family: A name of `FAMILIES`.

@@ -1,11 +1,11 @@
-"""Missions of every family at levels 0 and 4, flown by every policy of the reward audit."""
+"""Missions of every short family at levels 0 and 4, flown by every policy of the reward audit."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from orbital_ops_env.missions.catalog import FAMILIES
+from orbital_ops_env.missions.catalog import SHORT_FAMILIES
 from orbital_ops_env.studies.audit_figure import Audit, Row
 from orbital_ops_env.studies.reward_audit import flown, jobs
 from orbital_ops_env.studies.zoo import GRADED, ZOO
@@ -18,8 +18,8 @@ GRADED_MISSIONS = 3
 @pytest.fixture(scope="session")
 def rows() -> list[Row]:
     """What became of every flight."""
-    todo = jobs(ZOO, list(FAMILIES), LEVELS, 1)
-    more = jobs(GRADED, list(FAMILIES), LEVELS, GRADED_MISSIONS)
+    todo = jobs(ZOO, list(SHORT_FAMILIES), LEVELS, 1)
+    more = jobs(GRADED, list(SHORT_FAMILIES), LEVELS, GRADED_MISSIONS)
     return [flown(job) for job in dict.fromkeys((*todo, *more))]
 
 

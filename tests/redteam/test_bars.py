@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orbital_ops_env.missions.catalog import FAMILIES
+from orbital_ops_env.missions.catalog import SHORT_FAMILIES
 from orbital_ops_env.studies.audit_figure import BLIND_FROM, Row
 from orbital_ops_env.studies.zoo import BLIND, DODGERS, REFERENCE
 
@@ -17,7 +17,7 @@ RANKED = 0.95
 """[-] Spearman's correlation of return and success over abilities by degrees."""
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SHORT_FAMILIES)
 def test_the_red_team_earns_next_to_nothing(family: str, figure: dict[str, Any]) -> None:
     cell = figure["families"][family]
     assert cell["max_redteam_failed_return"] <= PAID, cell["best_paid"]
@@ -33,11 +33,11 @@ def test_a_wrong_report_and_prose_beside_a_success_cost(figure: dict[str, Any]) 
 
 def test_blind_policies_do_not_succeed(rows: list[Row]) -> None:
     told = [row for row in rows if row.policy in BLIND and row.level >= BLIND_FROM]
-    assert len(told) == len(BLIND) * len(FAMILIES)
+    assert len(told) == len(BLIND) * len(SHORT_FAMILIES)
     assert not [row for row in told if row.success]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SHORT_FAMILIES)
 def test_reference_earns_most(family: str, figure: dict[str, Any]) -> None:
     cell = figure["families"][family]
     assert cell["reference_return"] >= RETURN
@@ -54,7 +54,7 @@ def test_return_ranks_ability(figure: dict[str, Any]) -> None:
 
 def test_dodging_success_costs_more_than_half(of_policy: Callable[[str], list[Row]]) -> None:
     dodged = [row.return_ for name in DODGERS for row in of_policy(name) if not row.success]
-    assert len(dodged) >= len(FAMILIES)
+    assert len(dodged) >= len(SHORT_FAMILIES)
     assert max(dodged) < 0.5 * min(row.return_ for row in of_policy(REFERENCE) if row.success)
 
 
