@@ -211,9 +211,11 @@ def _texts(episode: Episode, seen: OrbitalOpsObservation, known: PolicyView) -> 
 
 
 def _limit(known: PolicyView, kind: str, default: float) -> float:
-    """Limit of the flight rule of a kind that is in force, or the default."""
+    """Tightest limit of the flight rules of a kind that are in force, or the default."""
+    now = known.telemetry.time_s
     rules = (r for r in known.brief.rules if r.kind == kind)
-    return next((r.limit for r in rules if r.from_s <= known.telemetry.time_s), default)
+    limits = (r.limit for r in rules if r.from_s <= now and (r.until_s is None or now <= r.until_s))
+    return (min if kind == "rate_cap" else max)(limits, default=default)
 
 
 def _general(known: PolicyView) -> Iterator[tuple[str, commands.AnyCommand]]:

@@ -1,4 +1,4 @@
-"""Missions of every short family at levels 0 and 4, flown by every policy of the reward audit."""
+"""Missions of every short family at three levels, flown by every policy of the reward audit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from orbital_ops_env.studies.audit_figure import Audit, Row
 from orbital_ops_env.studies.reward_audit import flown, jobs
 from orbital_ops_env.studies.zoo import GRADED, ZOO
 
-LEVELS = (0, 4)
+LEVELS = (0, 4, 7)
 GRADED_MISSIONS = 3
 """Of each family and level for the abilities by degrees, whose order takes more than one."""
 

@@ -250,7 +250,7 @@ GUARDS = [
     ),
     # -- safety
     Guard(
-        terms.safety, "max(kept", "(lambda s, _: s)(kept", f"{RETURN}::test_a_parrot_of_reports_has_no_safety"
+        terms.safety, "max(1.0", "(lambda s, _: s)(1.0", f"{RETURN}::test_a_parrot_of_reports_has_no_safety"
     ),
     Guard(
         terms.safety,

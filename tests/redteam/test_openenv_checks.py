@@ -79,7 +79,7 @@ def test_adversarial_floor(figure: dict[str, Any]) -> None:
 def test_gameability_gap(figure: dict[str, Any], rows: list[Row]) -> None:
     """Between the honest best and the best exploit."""
     assert figure["exploit_gap"] >= MANIFEST["reward"]["floor_margin"]
-    worst = min(row.return_ for row in rows if row.policy == REFERENCE)
+    worst = min(row.return_ for row in rows if row.policy == REFERENCE and row.success)
     assert worst > max(row.return_ for row in rows if row.policy in RED_TEAM and not row.success)
 
 

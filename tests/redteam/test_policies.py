@@ -99,7 +99,8 @@ def test_the_late_dodger_serves_more_of_the_last_dwell_and_does_not_succeed(fami
 
 @pytest.mark.parametrize("name", SPOILERS)
 def test_a_spoiler_flies_as_reference_does_after_its_own_commands(name: str) -> None:
-    flown = fly(SPEC, ZOO[name](SPEC), 7)
+    healthy = SPEC.model_copy(update={"faults": ()})
+    flown = fly(healthy, ZOO[name](healthy), 7)
     own = [command for command in flown.commands if isinstance(command, (ReportFault, Unreadable))]
     assert own
     assert list(flown.commands[: len(own)]) == own

@@ -5,7 +5,7 @@ from html import unescape
 
 import httpx
 
-PLAN = ("Detumble to 0.1", "Slew to sun", "Hold sun", "Hold sun")
+PLAN = ("Detumble to 0.1", "Slew to DENEB", "Hold DENEB", "Hold DENEB")
 """Clicks that fly the mission behind the Reset button."""
 
 
