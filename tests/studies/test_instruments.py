@@ -98,7 +98,7 @@ def test_a_pair_differs_in_nothing_before_the_onset(
 
 
 def test_a_look_is_at_the_last_view_before_an_onset_and_three_after_it() -> None:
-    flight, _ = both(generate("retarget-v0", 5, 1), Book)
+    flight, _ = both(generate("retarget-v0", 5, 2), Book)
     times = [view.telemetry.time_s for view in flight.views]
     assert len(times) > 4
     seen = look(flight, times[1])
