@@ -1,19 +1,16 @@
 """The splits of a server and their tasks, over plain HTTP: no session, no episode."""
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+
+import httpx
 
 from orbital_ops_env.models import Split, TaskCard, TaskEntry
 
 ROUTES: Final = "orbital_ops_env"
 ANSWER_S: Final = 60.0
 """[s] for one answer."""
-NO_SUCH_TASK, REFUSED = 400, 422
-"""What the server answers to an index, and to a split or a range, that there is not."""
 
 
 class Tasks:
@@ -40,7 +37,7 @@ class Tasks:
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
         self._url = f"{re.sub('^ws', 'http', url.rstrip('/'))}/{ROUTES}"
-        self._headers = {"Content-Type": "application/json", **(headers or {})}
+        self._headers = headers
 
     def list_splits(self) -> list[Split]:
         """The splits, with the number of their tasks."""
@@ -67,21 +64,22 @@ class Tasks:
 
     def _ask(self, route: str, **body: Any) -> Any:
         """The answer of a route; without a body, to a GET."""
-        data = json.dumps(body).encode() if body else None
         try:
-            with urlopen(Request(f"{self._url}/{route}", data, self._headers), timeout=ANSWER_S) as answer:
-                return json.load(answer)
-        except HTTPError as error:
-            with error:
-                raise _named(error, body) from error
-        except URLError as error:
-            raise ConnectionError(f"no answer from {self._url}: {error.reason}; is the server up?") from error
-
-
-def _named(error: HTTPError, asked: dict[str, Any]) -> Exception:
-    said = error.read().decode(errors="replace")
-    if error.code == NO_SUCH_TASK:
-        return IndexError(f"split {asked['split']} has no task {asked['index']}, see num_tasks")
-    if error.code == REFUSED:
-        return ValueError(json.loads(said)["detail"])
-    return RuntimeError(f"the server answered {error.code}: {said}")
+            answer = httpx.request(
+                "POST" if body else "GET",
+                f"{self._url}/{route}",
+                json=body or None,
+                headers=self._headers,
+                timeout=ANSWER_S,
+            )
+        except httpx.TransportError as error:
+            raise ConnectionError(f"no answer from {self._url}: {error}; is the server up?") from error
+        match answer.status_code:
+            case httpx.codes.OK:
+                return answer.json()
+            case httpx.codes.BAD_REQUEST:
+                raise IndexError(f"split {body['split']} has no task {body['index']}, see num_tasks")
+            case httpx.codes.UNPROCESSABLE_ENTITY:
+                raise ValueError(answer.json()["detail"])
+            case code:
+                raise RuntimeError(f"the server answered {code}: {answer.text}")
