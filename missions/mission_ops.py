@@ -1,4 +1,4 @@
-"""Mission operations: the flagship, a whole day of a small satellite under tens of standing flight rules.
+"""Mission operations: the flagship, the first hours of a small satellite under tens of flight rules.
 
 Description: From separation on: null the tumble, find the first star, keep still through a quiet window, take
     an image and send it down, charge, survey star after star while something breaks unannounced, and hold
@@ -31,7 +31,7 @@ from orbital_ops_env.missions.anomaly import draw_fault
 from orbital_ops_env.missions.budget import HOLD_GAS_G_S, path_angle
 from orbital_ops_env.missions.directives import TakeImage
 from orbital_ops_env.missions.mission import MissionSpec
-from orbital_ops_env.missions.plan import RESERVE_G, Leg, Plan
+from orbital_ops_env.missions.plan import DRIFT_CLOSES_S, RESERVE_G, Leg, Plan
 from orbital_ops_env.missions.rules import BatteryFloor, FlightRule, KeepOut, RateCap, Reserve
 from orbital_ops_env.missions.targets import NAMED, STARS, panel_w
 from orbital_ops_env.sim.faults import Fault
@@ -95,8 +95,10 @@ SURVEYS: Final = 20
 """[-] surveys tried after a payload phase."""
 DWELL_S: Final = 40.0
 """[s] at each star of the survey, and at the first."""
+PLANNED_DEG_S: Final = 0.5
+"""[deg/s] planned rate of the first turn and of the last,"""
 RATES_DEG_S: Final = (0.2, 0.5, 1.0)
-"""[deg/s] planned rates,"""
+"""[deg/s] and of the others,"""
 RATE_SHARES: Final = (0.75, 0.2, 0.05)
 """[-] and the share of turns that have each."""
 SLOWER_DEG_S: Final = {0.2: 0.2, 0.5: 0.2, 1.0: 0.5}
@@ -117,6 +119,8 @@ SUN_SPAN_S: Final = (1000.0, 2400.0)
 """[s] from the image on, in which the charge will be,"""
 CHARGE_SPARE_S: Final = 600.0
 """[s] and for what one lacks that waited in another attitude than planned."""
+FAULT_BY: Final = 0.6
+"""[-] share of survey and exposure by which a fault begins."""
 FULL: Final = 0.97
 """[-] charge up to which the plan's energy is what the battery takes."""
 COARSE_DEG: Final = 3.0
@@ -152,7 +156,8 @@ def candidate(level: int, rng: np.random.Generator, seed: int, first: str) -> Mi
     omega = math.radians(rng.uniform(*row.rate_deg_s)) * unit(rng.normal(size=3))
     quaternion = rng.normal(size=4)
     plan.tumble(omega, dcm_from_ep(quaternion / np.linalg.norm(quaternion)))
-    take_up = Leg(0.5, DWELL_S, row.tolerance_deg, stays_s=row.quiet_s + 10.0)
+    stays_s = row.quiet_s + DRIFT_CLOSES_S
+    take_up = Leg(PLANNED_DEG_S, DWELL_S, row.tolerance_deg, stays_s=stays_s)
     if not plan.acquire(take_up):
         return None
     quiet = plan.coast(row.quiet_s, row.drift_deg)
@@ -200,7 +205,7 @@ def _payload(plan: Plan, row: Level) -> tuple[bool, float]:
 def _surveyed(plan: Plan, row: Level) -> Plan | None:
     """The plan with survey and exposure; None if a star is missing."""
     plan = plan.copy()
-    last = Leg(0.5, row.exposure_s, row.fine_deg, hold_g_s=HOLD_GAS_G_S[FINE_DEADBAND_DEG])
+    last = Leg(PLANNED_DEG_S, row.exposure_s, row.fine_deg, hold_g_s=HOLD_GAS_G_S[FINE_DEADBAND_DEG])
     seen = all(_visit(plan, row) for _ in range(row.targets)) and plan.add(last, STARS, WIDE_DEG)
     return plan if seen else None
 
@@ -226,8 +231,8 @@ def _rate(plan: Plan) -> float:
 
 
 def _fault(plan: Plan, began_s: float, surveyed: int) -> tuple[Fault, ...]:
-    """What breaks in the first two thirds of the survey, on a thruster that a turn then needs."""
-    until_s = began_s + 0.6 * (plan.now - began_s)
+    """What breaks during the survey, on a thruster that one of its turns needs."""
+    until_s = began_s + FAULT_BY * (plan.now - began_s)
     turn = plan.turns[surveyed + int(plan.rng.integers(len(plan.turns) - surveyed))]
     return draw_fault(plan.rng, KINDS, 1.0, (began_s, until_s), turn)
 

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from orbital_ops_env.commands import did_you_mean
-from orbital_ops_env.missions import catalog, recovery
+from orbital_ops_env.missions import catalog, detumble, recovery
 from orbital_ops_env.missions.anomaly import EARLIEST_S, FAULT_LEVEL, draw_fault, legs_at
 from orbital_ops_env.missions.budget import slew_time_s, turn_between
 from orbital_ops_env.missions.directives import Aimed, Charge, ReduceRate
@@ -67,7 +67,7 @@ DIRECTIVE_TURNS, FAULT_TURNS = 2, 3
 """[-] least commands for a directive and for a fault: an ended turn, a remedy, the turn again."""
 FIRST_SEED: Final = {"ood_fault": 1_000_000_000, "ood_composite": 1_100_000_000}
 """Missions from here on are those of a split."""
-EXCLUDED: Final = ("detumble-v0", "mission-ops-v0")
+EXCLUDED: Final = (detumble.FAMILY, catalog.FLAGSHIP)
 """Families left out: the first is told of above, the other is a long mission made of the others' parts."""
 
 

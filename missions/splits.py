@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from orbital_ops_env.commands import did_you_mean, printable
-from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
+from orbital_ops_env.missions.catalog import FAMILIES, FLAGSHIP, LEVELS, generate
 from orbital_ops_env.missions.likeness import Missions
 from orbital_ops_env.missions.mission import MissionSpec
 
@@ -27,7 +27,7 @@ FIRST_SEEDS: Final = {"train": 2_000_000_000, "val": 3_000_000_000, "test": 4_00
 """Mission seeds of a split from here on, which nothing else draws."""
 ATTEMPTS: Final = 1000
 """[-] seeds tried for a task of `train`."""
-RARE: Final = ("mission-ops-v0",)
+RARE: Final = (FLAGSHIP,)
 """Families of long missions: one task of `train` each, where every other family has one of each level."""
 EPISODE_SEEDS: Final = 2**32
 """Episode seeds of tasks are under it,"""

@@ -24,13 +24,14 @@ from orbital_ops_env.policies.procedure import (
     quiet_s,
     quiet_windows,
 )
+from orbital_ops_env.policies.signatures import PANEL_W
 
 HOLD_G_S: Final = {0.2: 1.4e-3, 0.5: 0.72e-3, 1.0: 0.54e-3, 3.0: 0.42e-3}
 """[g/s] of a long hold by deadband [deg], equal to `missions.budget`; no policy imports missions."""
 PASS_G_S: Final = 3e-3
 """[g/s] of following a station across the sky."""
-PANEL_W, BUS_W = 45.7, 26.0
-"""[W] of the panel in the Sun, and of all that is on."""
+BUS_W: Final = 26.0
+"""[W] of all that is on."""
 WANDER: Final = 0.65
 """[-] share of the deadband by which a held craft wanders, what it knows of its attitude included."""
 UNSURE: Final = 0.5

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbital_ops_env.curriculum.certificate import SOLVER
-from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
+from orbital_ops_env.missions.catalog import LEVELS, SHORT_FAMILIES, generate
 from orbital_ops_env.missions.directives import Aimed, Charge, Directive, Point, ReduceRate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.rules import BatteryFloor, Reserve
@@ -29,8 +29,6 @@ from orbital_ops_env.sim.variation import draw_variation
 from orbital_ops_env.studies.bound import astray_rad, drift_rad, least_gas_kg
 
 LABELS: Final = ("unsolvable", "coin_flip", "trivial", "good")
-SHORT: Final = tuple(family for family in FAMILIES if family != "mission-ops-v0")
-"""Families of short missions: all but the flagship."""
 FIRST_SEED: Final = 56_000
 """Missions from here on, which no other study flies,"""
 ATTEMPTS: Final = 1_000
@@ -61,7 +59,7 @@ CHARGED: Final = 0.05
 
 def cell(slot: int) -> tuple[str, int]:
     """The family and level of a slot."""
-    cells = [(family, level) for level in LEVELS for family in SHORT]
+    cells = [(family, level) for level in LEVELS for family in SHORT_FAMILIES]
     return cells[STRIDE * slot % len(cells)]
 
 

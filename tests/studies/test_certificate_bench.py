@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from orbital_ops_env.client.render import brief_lines, parse_brief
 from orbital_ops_env.commands import Coast
 from orbital_ops_env.curriculum.certificate import Certificate, Flown, Verdict
-from orbital_ops_env.missions.catalog import LEVELS, generate
+from orbital_ops_env.missions.catalog import LEVELS, SHORT_FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.server import flight
 from orbital_ops_env.server.episode import Episode
@@ -23,9 +23,9 @@ from orbital_ops_env.sim.variation import draw_variation
 from orbital_ops_env.studies import certificate, figures, labelled
 from orbital_ops_env.studies.bound import least_gas_kg
 from orbital_ops_env.studies.certificate import BARS, MISSIONS, Case, certified, figure
-from orbital_ops_env.studies.labelled import LABELS, LOST, SHORT
+from orbital_ops_env.studies.labelled import LABELS, LOST
 
-MISSION = st.builds(generate, st.sampled_from(SHORT), st.sampled_from(LEVELS), st.integers(0, 10**6))
+MISSION = st.builds(generate, st.sampled_from(SHORT_FAMILIES), st.sampled_from(LEVELS), st.integers(0, 10**6))
 SLOTS = st.integers(0, MISSIONS - 1)
 
 
@@ -33,9 +33,9 @@ SLOTS = st.integers(0, MISSIONS - 1)
 
 
 def test_slots_visit_every_short_family_and_level() -> None:
-    cells = [labelled.cell(slot) for slot in range(len(SHORT) * len(LEVELS))]
-    assert sorted(cells) == sorted(product(SHORT, LEVELS))
-    assert {family for family, _ in cells[: len(SHORT)]} == set(SHORT)
+    cells = [labelled.cell(slot) for slot in range(len(SHORT_FAMILIES) * len(LEVELS))]
+    assert sorted(cells) == sorted(product(SHORT_FAMILIES, LEVELS))
+    assert {family for family, _ in cells[: len(SHORT_FAMILIES)]} == set(SHORT_FAMILIES)
 
 
 def test_no_episode_seed_tells_two_labels_or_a_label_and_a_certificate() -> None:
@@ -81,7 +81,7 @@ def test_a_trivial_mission_is_one_directive_that_nothing_but_drifting_is_asked_f
     assert least_gas_kg(easy) == 0
 
 
-@pytest.mark.parametrize("family", SHORT)
+@pytest.mark.parametrize("family", SHORT_FAMILIES)
 def test_labels_hold_in_flight(family: str) -> None:
     """The unsolvable are lost, the trivial won by drifting, and a coin flip falls as its seed says."""
     specs = (generate(family, 2, seed) for seed in range(3, 30))
