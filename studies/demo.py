@@ -1,7 +1,10 @@
 """A real mission over the wire: server, two flight controllers, their scores and a replay page.
 
 Something breaks on the way and nobody says so. `reference` cross-checks the instruments and should win,
-`rules` follows the written procedure and should lose; the exit status is 0 only if they do.
+`rules` follows the written procedure and should lose; the exit status is 0 only if they do. What early waste
+does to a long mission:
+
+    make demo ARGS='--family mission-ops-v0 --level 9 --seed 0 --against wasteful'
 """
 
 import argparse
@@ -35,6 +38,7 @@ from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.policies import Policy
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.policies.rules import Rules
+from orbital_ops_env.policies.wasteful import Wasteful
 from orbital_ops_env.server import flight
 from orbital_ops_env.studies import replay
 from orbital_ops_env.studies.record import Record, record
@@ -42,8 +46,8 @@ from orbital_ops_env.studies.words import brief, label, verdict
 from orbital_ops_env.training.server import ServerError, local_server
 
 DEMO_FAMILY, DEMO_LEVEL, DEMO_SEED = "recovery-v0", 4, 31
-"""Two targets, and a gyro that goes wrong on the way to the first."""
-POLICIES: Final[dict[str, type[Policy]]] = {"reference": Reference, "rules": Rules}
+"""Two targets, and a thruster that sticks closed on the way."""
+POLICIES: Final[dict[str, type[Policy]]] = {"reference": Reference, "rules": Rules, "wasteful": Wasteful}
 OUTPUT: Final = Path("outputs/replay.html")
 TOLERANCE: Final = 1e-9
 """[-] between a score on the wire and the same flight in process."""
@@ -169,11 +173,14 @@ def scores(records: list[Record]) -> Table:
 
 def options() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="demo", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="demo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--family", default=DEMO_FAMILY)
     parser.add_argument("--level", type=int, default=DEMO_LEVEL)
     parser.add_argument("--seed", type=int, default=DEMO_SEED)
     parser.add_argument("--episode-seed", type=int, help="default: the seed")
+    parser.add_argument("--against", default="rules", choices=sorted(POLICIES.keys() - {"reference"}))
     parser.add_argument("--output", type=Path, default=OUTPUT, help="default: %(default)s")
     return parser.parse_args()
 
@@ -186,7 +193,7 @@ def show(chosen: argparse.Namespace, console: Console) -> bool:
     with ExitStack() as stack:
         with console.status("Starting the server; its first start compiles for a minute ..."):
             address = stack.enter_context(local_server())
-        for name in POLICIES:
+        for name in ("reference", chosen.against):
             with Live(console=console) as live:
                 flights.append(fly(address, spec, seed, name, live))
             console.print()
@@ -208,7 +215,7 @@ def main() -> int:
     try:
         if show(options(), console):
             return 0
-        console.print("[red]Expected reference to succeed and rules to fail on this mission.[/]")
+        console.print("[red]Expected reference to succeed and the other to fail on this mission.[/]")
     except (DemoError, ServerError, ValueError, OSError) as error:
         console.print(Text(f"demo: {error}", style="red"))
     return 1

@@ -8,11 +8,13 @@ from typing import Any, Final
 import plotly.graph_objects as go
 
 from orbital_ops_env.missions.directives import Directive
-from orbital_ops_env.missions.rules import FlightRule
+from orbital_ops_env.missions.rules import BatteryFloor, FlightRule, KeepOut, RateCap, Reserve, SunKeepOut
 from orbital_ops_env.sim.state import Track
 from orbital_ops_env.studies.record import Record
 
 TRUE, ESTIMATED, GOOD, BAD, SOFT = "#0b4f9e", "#e8710a", "#2b8a3e", "#c92a2a", "#868e96"
+Limit = SunKeepOut | KeepOut | Reserve | BatteryFloor | RateCap
+"""Flight rules with a limit, from a mission time and until one."""
 FAULT: Final = "#8a6d00"
 FAINT: Final = "26"
 """Alpha of a shaded region, hexadecimal."""
@@ -70,14 +72,13 @@ class Panel:
                 self.area(span, (low, math.degrees(directive.limit)), "goal", GOOD)
             begun = math.inf if done is None else done
 
-    def rule(self, flown: Record, rule: FlightRule, limit: float, begin: float = 0.0) -> None:
+    def rule(self, flown: Record, rule: Limit, limit: float) -> None:
         """A flight rule's limit, and where it was first broken; hard ones forbid what is below."""
-        spec = flown.flight.spec
+        span = (rule.from_s, flown.flight.spec.clock_s if rule.until_s is None else rule.until_s)
         if rule.hard:
-            self.area((begin, spec.clock_s), (0, limit), "forbidden", BAD)
+            self.area(span, (0, limit), "forbidden", BAD)
         else:
-            span = [begin, spec.clock_s]
-            self.line(span, [limit, limit], "soft limit", SOFT, "dash", hoverinfo="skip")
+            self.line(list(span), [limit, limit], "soft limit", SOFT, "dash", hoverinfo="skip")
         self.breaks(flown, rule, limit)
 
     def breaks(self, flown: Record, rule: FlightRule, y: float) -> None:

@@ -52,7 +52,7 @@ def _knowledge(panel: Panel, flown: Record) -> None:
 def _rate(panel: Panel, flown: Record) -> None:
     panel.goals(flown, ReduceRate, 0.0)
     for rule in flown.rules(RateCap):
-        panel.rule(flown, rule, math.degrees(rule.rate_rad_s), rule.from_s)
+        panel.rule(flown, rule, math.degrees(rule.rate_rad_s))
     panel.pair(flown, body_rate_deg_s, "deg/s body rate")
 
 
