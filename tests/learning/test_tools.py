@@ -21,7 +21,7 @@ ROW: dict[str, Any] = {"family": "detumble-v0", "level": 0, "seed": 1}
 Call = tuple[str, dict[str, Any]]
 COAST: Call = ("coast", {"duration_s": 30})
 SAID: list[list[Call]] = [
-    [("detumble", {"rate_deg_s": 0.1}), ("slew", {"target": "sun", "rate_deg_s": 0.5}), COAST],
+    [("detumble", {"rate_deg_s": 0.1}), ("slew", {"target": "SIRIUS", "rate_deg_s": 0.5}), COAST],
     [("coast", {"duration_s": 31}), ("end_mission", {}), COAST],
 ]
 """What two members of a group call: one succeeds, one gives up; both go on after the end."""

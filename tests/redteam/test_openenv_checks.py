@@ -18,7 +18,7 @@ from orbital_ops_env.server.environment import OrbitalOpsEnvironment
 from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.server.flight import fly
 from orbital_ops_env.studies.audit_figure import Row
-from orbital_ops_env.studies.zoo import BLIND, RED_TEAM, REFERENCE
+from orbital_ops_env.studies.zoo import BLIND, REFERENCE
 
 ROOT = Path(__file__).parents[2]
 MANIFEST = yaml.safe_load((ROOT / "openenv.yaml").read_text())["validation"]
@@ -79,8 +79,6 @@ def test_adversarial_floor(figure: dict[str, Any]) -> None:
 def test_gameability_gap(figure: dict[str, Any], rows: list[Row]) -> None:
     """Between the honest best and the best exploit."""
     assert figure["exploit_gap"] >= MANIFEST["reward"]["floor_margin"]
-    worst = min(row.return_ for row in rows if row.policy == REFERENCE and row.success)
-    assert worst > max(row.return_ for row in rows if row.policy in RED_TEAM and not row.success)
 
 
 def test_headroom(rows: list[Row]) -> None:
