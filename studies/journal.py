@@ -1,8 +1,8 @@
 """What a long study has found so far, on disk, so that a study that is killed goes on where it was."""
 
 import json
-from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, as_completed
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, Future, as_completed
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,18 +41,36 @@ class Journal:
             work: Gives a result as JSON.
             jobs: By key.
             what: Is being done, for the bar.
+
+        Raises:
+            BaseException: Of the first job that failed, once those that were running have ended and are kept.
         """
         todo = {key: job for key, job in jobs.items() if key not in self._found}
         if not todo:
             return
         futures = {pool.submit(work, job): key for key, job in todo.items()}
+        failed: list[Future[Any]] = []
         try:
-            with self._path.open("a") as file:
-                for future in track(as_completed(futures), what, total=len(futures)):
-                    key, value = futures[future], future.result()
-                    file.write(json.dumps({"key": key, "value": value}) + "\n")
-                    file.flush()
-                    self._found[key] = value
+            for future in track(as_completed(futures), what, total=len(futures)):
+                if future.cancelled():
+                    continue
+                if future.exception():
+                    failed.append(future)
+                    _cancel(futures)
+                else:
+                    self._keep(futures[future], future.result())
         finally:
-            for future in futures:
-                future.cancel()
+            _cancel(futures)
+        if failed:
+            failed[0].result()
+
+    def _keep(self, key: str, value: Any) -> None:
+        with self._path.open("a") as file:
+            file.write(json.dumps({"key": key, "value": value}) + "\n")
+        self._found[key] = value
+
+
+def _cancel(futures: Iterable[Future[Any]]) -> None:
+    """Those that have not begun."""
+    for future in futures:
+        future.cancel()

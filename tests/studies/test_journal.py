@@ -1,5 +1,6 @@
 """The journal of a long study: what is written is never done again, and what is cut off is."""
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -61,4 +62,18 @@ def test_what_was_done_before_a_failure_is_kept(tmp_path: Path, pool) -> None:
     path = tmp_path / "journal.jsonl"
     with pytest.raises(RuntimeError, match="no such job"):
         Journal(path).fill(pool, Counting(), {"two": 2, "bad": -1, "three": 3}, "squares")
+    assert Journal(path).get("two") == {"square": 4}
+
+
+def test_what_was_running_beside_a_failure_is_kept(tmp_path: Path) -> None:
+    """However it ends: a job that fails at once is told of only when the others have been written down."""
+    path, counting = tmp_path / "journal.jsonl", Counting()
+
+    def slowly(number: int) -> dict[str, int]:
+        if number > 0:
+            time.sleep(0.2)
+        return counting(number)
+
+    with ThreadPoolExecutor(2) as pool, pytest.raises(RuntimeError, match="no such job"):
+        Journal(path).fill(pool, slowly, {"two": 2, "bad": -1}, "squares")
     assert Journal(path).get("two") == {"square": 4}
