@@ -35,6 +35,8 @@ ASSUMED_DEG: Final = 90.0
 """[deg] turn to a station before it is known where it is."""
 TURN_DEG: Final = (30.0, 170.0)
 """[deg] least and greatest turn to a station or to the Sun."""
+LIT_STEP_S: Final = 60.0
+"""[s] at which the light of a charge is looked at."""
 PASS_G: Final = 0.35
 """[g] for following a station across the sky, measured."""
 
@@ -113,7 +115,7 @@ def charge(
     angle = float(np.linalg.norm(turn_between(plan.frame, attitude)))
     arrived = plan.now + slew_time_s(rate_deg_s, angle)
     closes = plan.closing(arrived + charge_s + CHARGED_S + spare_s)
-    if not all(_sunny(attitude, plan, t) for t in (arrived, closes)):
+    if not all(_sunny(attitude, plan, t) for t in (*np.arange(arrived, closes, LIT_STEP_S), closes)):
         return False, battery
     leg = Leg(rate_deg_s, charge_s + CHARGED_S, 0.0)
     before = plan.energy_j

@@ -9,6 +9,7 @@ import math
 from typing import Final
 
 import numpy as np
+from numba import njit
 
 from orbital_ops_env.sim.frames import (
     Mat3,
@@ -70,21 +71,27 @@ def detumble(omega_BN_B: Vec3, craft: SpacecraftConfig) -> tuple[float, float]:
     what it costs.
     """
     jets, inertia = craft.thrusters, craft.inertia_kg_m2
-    w = [float(rate) for rate in omega_BN_B]
-    fired_s = elapsed_s = 0.0
-    while max(abs(rate) for rate in w) > STOPPED_RAD_S:
-        drift = [
-            (inertia[(i + 1) % 3] - inertia[(i + 2) % 3]) * w[(i + 1) % 3] * w[(i + 2) % 3] for i in range(3)
-        ]
-        fastest = max(abs(rate) for rate in w)
-        for i in range(3):
-            duty = abs(w[i]) / fastest
-            most = jets.torque_n_m / inertia[i] * DETUMBLE_STEP_S
-            braked = min(abs(w[i]), duty * most)
-            fired_s += braked / most * DETUMBLE_STEP_S
-            w[i] += drift[i] / inertia[i] * DETUMBLE_STEP_S - math.copysign(braked, w[i])
-        elapsed_s += DETUMBLE_STEP_S
+    fired_s, elapsed_s = _stop(np.array(omega_BN_B, dtype=float), np.array(inertia), jets.torque_n_m)
     return DETUMBLE_RATIO * 1e3 * fired_s * jets.flow_kg_s, elapsed_s + SETTLING_S
+
+
+@njit(cache=True)
+def _stop(w: Vec3, inertia_kg_m2: Vec3, torque_n_m: float) -> tuple[float, float]:
+    """[s] Firing, and [s] time, that stop a rate [rad/s]; the rate is overwritten."""
+    fired_s = elapsed_s = 0.0
+    drift = np.empty(3)
+    while np.abs(w).max() > STOPPED_RAD_S:
+        for i in range(3):
+            j, k = (i + 1) % 3, (i + 2) % 3
+            drift[i] = (inertia_kg_m2[j] - inertia_kg_m2[k]) * w[j] * w[k]
+        fastest = np.abs(w).max()
+        for i in range(3):
+            most = torque_n_m / inertia_kg_m2[i] * DETUMBLE_STEP_S
+            braked = min(abs(w[i]), abs(w[i]) / fastest * most)
+            fired_s += braked / most * DETUMBLE_STEP_S
+            w[i] += drift[i] / inertia_kg_m2[i] * DETUMBLE_STEP_S - math.copysign(braked, w[i])
+        elapsed_s += DETUMBLE_STEP_S
+    return fired_s, elapsed_s
 
 
 def turn_between(start: Mat3, end: Mat3) -> Vec3:

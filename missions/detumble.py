@@ -8,7 +8,8 @@ Commands: `detumble`, `slew`, `hold`; from level 3 what a fault asks for.
 Telemetry: body rate, star tracker validity and innovation, turn to the current target, propellant; residuals.
 Directives: rate under a limit; then point at one named target (levels 0, 1) or at two, within a tolerance for
     a dwell time inside a window.
-Flight rules: propellant reserve (hard), rate cap after the detumble from level 3 (soft).
+Flight rules: propellant reserve (hard); once the first target is done, Sun keep-out (hard) and from level 3
+    a rate cap (soft).
 Faults: from level 3 on 40 % of the missions carry one of thruster stuck closed, thruster stuck open; it
     begins during the detumble.
 Start: tumbling at 1 to 10 deg/s by level, random attitude.
@@ -22,44 +23,11 @@ from typing import Final
 
 import numpy as np
 
-from orbital_ops_env.missions.anomaly import (
-    EARLIEST_S,
-    FAULT_SPARE_G,
-    FAULT_SPARE_S,
-    draw_fault,
-    share_at,
-)
-from orbital_ops_env.missions.budget import (
-    DETUMBLE_SD,
-    HOLD_G_S,
-    SLEW_GAS_SD_G,
-    SLEW_TIME_SD_S,
-    detumble,
-    slew_gas_g,
-    slew_time_s,
-    turn_between,
-)
-from orbital_ops_env.missions.directives import Directive, Point
+from orbital_ops_env.missions.anomaly import EARLIEST_S, draw_fault, share_at
 from orbital_ops_env.missions.mission import MissionSpec
-from orbital_ops_env.missions.plan import (
-    ARRIVAL_S,
-    BETWEEN_S,
-    CALM_DEG_S,
-    FAST_DEG_S,
-    FIRST_TURN_RAD,
-    GAS_SIGMAS,
-    LONGEST_S,
-    LOST_SPARE_RAD,
-    RATE_CAP_DEG_S,
-    RATE_CAP_LEVEL,
-    REACQUIRE_G,
-    SPARE_HOLD_S,
-    stable,
-)
-from orbital_ops_env.missions.rules import FlightRule, RateCap, Reserve
-from orbital_ops_env.missions.targets import CATALOGUE, named, visible
-from orbital_ops_env.sim.frames import mrp_from_ep, triple, unit
-from orbital_ops_env.sim.state import Orbit, SpacecraftConfig, Start, target_frame
+from orbital_ops_env.missions.plan import CALM_DEG_S, Leg, Plan
+from orbital_ops_env.missions.targets import CATALOGUE
+from orbital_ops_env.sim.frames import dcm_from_ep, unit
 
 FAMILY: Final = "detumble-v0"
 FIRST: Final = tuple(CATALOGUE)
@@ -96,11 +64,10 @@ LEVELS: Final = (
 )
 
 PLANNED_DEG_S: Final = 0.5
-"""[deg/s] planned slew rate, but for the choice of a demanding mission."""
-SHORT_TURN_DEG, LONG_TURN_DEG = 40.0, 150.0
-KEEP_CLEAR_RAD: Final = math.radians(20.0)
-"""[rad] named targets are at least this far from the Sun."""
-RESERVE_G: Final = 0.4
+"""[deg/s] planned rate of the turns, but for demanding missions."""
+TURN_DEG: Final = (40.0, 150.0)
+"""[deg] least and greatest turn to the second target."""
+KEEP_OUT_DEG: Final = 12.0
 KINDS: Final = ("stuck_closed", "stuck_open")
 """Thrusters only: a craft that has not seen stars yet can neither calibrate its gyro nor do without them."""
 FAULT_BY: Final = 0.8
@@ -109,72 +76,25 @@ FAULT_BY: Final = 0.8
 
 def candidate(level: int, rng: np.random.Generator, seed: int, first: str) -> MissionSpec | None:
     """A mission of a level, to a first target; None if the sky does not allow it."""
-    row, craft = LEVELS[level], SpacecraftConfig()
-    orbit = Orbit(*(float(a) for a in rng.uniform(0, 2 * math.pi, size=4)))
+    row = LEVELS[level]
+    plan = Plan(
+        rng,
+        first,
+        keep_out_deg=KEEP_OUT_DEG,
+        slack_s=row.slack_s,
+        demanding=bool(rng.random() < row.demanding),
+        share=share_at(level),
+    )
     omega = math.radians(rng.uniform(*row.rate_deg_s)) * unit(rng.normal(size=3))
     quaternion = rng.normal(size=4)
-    demanding = bool(rng.random() < row.demanding)
-    others = [name for name in rng.permutation(list(CATALOGUE)) if name != first]
-    names = [first, *map(str, others)][: row.targets]
-    tumble_g, now = detumble(omega, craft)
-    share = share_at(level)
-    faults = draw_fault(rng, KINDS, share, (EARLIEST_S, FAULT_BY * now), omega)
-    slack_s = row.slack_s + (FAULT_SPARE_S if share else 0.0)
-    directives: list[Directive] = [stable(now, slack_s)]
-    gas_g = tumble_g + REACQUIRE_G + (FAULT_SPARE_G if share else 0.0)
-    variance = (DETUMBLE_SD * tumble_g) ** 2
-    frame = None
-    for name in names:
-        arrival = target_frame(CATALOGUE[name], orbit, now + ARRIVAL_S)
-        angle = FIRST_TURN_RAD if frame is None else float(np.linalg.norm(turn_between(frame, arrival)))
-        if frame is not None and not SHORT_TURN_DEG <= math.degrees(angle) <= LONG_TURN_DEG:
-            return None
-        planned = float(rng.choice(CALM_DEG_S)) if demanding else PLANNED_DEG_S
-        budgeted = planned if demanding else FAST_DEG_S
-        gas_g += slew_gas_g(budgeted, angle) + HOLD_G_S * (row.dwell_s + SPARE_HOLD_S)
-        variance += SLEW_GAS_SD_G[budgeted] ** 2
-        now += slew_time_s(planned, angle)
-        done = now + row.dwell_s
-        closes = math.ceil(done + slack_s + SLEW_TIME_SD_S)
-        if not all(visible(name, orbit, t, KEEP_CLEAR_RAD, LOST_SPARE_RAD) for t in (now, closes)):
-            return None
-        directives.append(
-            Point(
-                opens_s=0.0,
-                closes_s=closes,
-                dwell_s=row.dwell_s,
-                target=name,
-                tolerance_rad=math.radians(row.tolerance_deg),
-                turn_rad=0.0 if frame is None else angle,
-            )
-        )
-        now, frame = done + BETWEEN_S, arrival
-    clock = directives[-1].closes_s
-    if clock > LONGEST_S:
+    plan.tumble(omega, dcm_from_ep(quaternion / np.linalg.norm(quaternion)))
+    faults = draw_fault(rng, KINDS, plan.share, (EARLIEST_S, FAULT_BY * plan.now), omega)
+    legs = [Leg(_rate(plan), row.dwell_s, row.tolerance_deg) for _ in range(row.targets)]
+    if not (plan.acquire(legs[0]) and all(plan.add(leg, sizes_deg=TURN_DEG) for leg in legs[1:])):
         return None
-    gas_g += GAS_SIGMAS * math.sqrt(variance) + RESERVE_G
-    return MissionSpec(
-        family=FAMILY,
-        level=level,
-        seed=seed,
-        start=Start(
-            orbit=orbit,
-            sigma_BN=triple(mrp_from_ep(quaternion / np.linalg.norm(quaternion))),
-            omega_BN_B=triple(omega),
-            propellant_kg=round(gas_g * 1e-3, 5),
-            attitude_known=False,
-        ),
-        targets=named(*names),
-        directives=tuple(directives),
-        rules=_rules(level, directives[0].closes_s),
-        clock_s=clock,
-        turns=row.turns,
-        faults=faults,
-    )
+    return plan.mission(FAMILY, level, seed, turns=row.turns, faults=faults)
 
 
-def _rules(level: int, stable_s: float) -> tuple[FlightRule, ...]:
-    rules: tuple[FlightRule, ...] = (Reserve(propellant_kg=RESERVE_G * 1e-3),)
-    if level >= RATE_CAP_LEVEL:
-        rules += (RateCap(rate_rad_s=math.radians(RATE_CAP_DEG_S), from_s=stable_s),)
-    return rules
+def _rate(plan: Plan) -> float:
+    """[deg/s] Planned rate of the next turn."""
+    return float(plan.rng.choice(CALM_DEG_S)) if plan.demanding else PLANNED_DEG_S

@@ -29,10 +29,10 @@ import numpy as np
 from orbital_ops_env.missions.activities import SEND_S, SHOT_S, charge, downlink, in_the_sun
 from orbital_ops_env.missions.anomaly import draw_fault
 from orbital_ops_env.missions.budget import HOLD_GAS_G_S, path_angle
-from orbital_ops_env.missions.directives import TakeImage
+from orbital_ops_env.missions.directives import Charge, TakeImage
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.plan import DRIFT_CLOSES_S, RESERVE_G, Leg, Plan
-from orbital_ops_env.missions.rules import BatteryFloor, FlightRule, KeepOut, RateCap, Reserve
+from orbital_ops_env.missions.rules import BatteryFloor, FlightRule, KeepOut, QuietWindow, RateCap, Reserve
 from orbital_ops_env.missions.targets import NAMED, STARS, panel_w
 from orbital_ops_env.sim.faults import Fault
 from orbital_ops_env.sim.frames import dcm_from_ep, unit
@@ -91,7 +91,7 @@ TURN_DEG: Final = (20.0, 60.0)
 """[deg] least and greatest turn of the survey,"""
 WIDE_DEG: Final = (20.0, 140.0)
 """[deg] where no star is so near."""
-SURVEYS: Final = 20
+SURVEYS: Final = 60
 """[-] surveys tried after a payload phase."""
 DWELL_S: Final = 40.0
 """[s] at each star of the survey, and at the first."""
@@ -109,13 +109,13 @@ WAIT_S: Final = (30.0, 90.0)
 """[s] by so much."""
 PASS_WAIT_S: Final = 200.0
 """[s] longest wait for the station."""
-START_LEVEL: Final = (0.65, 0.8)
+START_LEVEL: Final = (0.5, 0.85)
 """[-] charge at the start, least and most."""
 DIM_W: Final = 10.0
 """[W] most that the panel gives where the charge is not served: the bus takes more."""
-CHARGE_S: Final = 700.0
+CHARGE_S: Final = 900.0
 """[s] of sunlight that the charge takes, so much that no craft has it already,"""
-SUN_SPAN_S: Final = (1000.0, 2400.0)
+SUN_SPAN_S: Final = (1000.0, 2600.0)
 """[s] from the image on, in which the charge will be,"""
 CHARGE_SPARE_S: Final = 600.0
 """[s] and for what one lacks that waited in another attitude than planned."""
@@ -135,8 +135,8 @@ STAR_DEG: Final = 8.0
 """[deg] keep-out of a star,"""
 STAR_SPARE_DEG: Final = 6.0
 """[deg] and how much farther off the planned turns are."""
-FLOOR_SPARE: Final = 0.12
-"""[-] spare over a battery floor of a flight as planned: eleven minutes in the dark."""
+FLOOR_SPARE: Final = 0.2
+"""[-] spare over a battery floor of a flight as planned: eighteen minutes in the dark."""
 LASTING_FLOOR: Final = 0.15
 """[-] battery floor throughout."""
 LONGEST_S: Final = 10_000.0
@@ -161,16 +161,38 @@ def candidate(level: int, rng: np.random.Generator, seed: int, first: str) -> Mi
     if not plan.acquire(take_up):
         return None
     quiet = plan.coast(row.quiet_s, row.drift_deg)
-    done, battery = _payload(plan, row)
-    if not done:
+    least = _payload(plan, row)
+    if least is None:
         return None
+    endings = (_ended(plan.copy(), level, seed, quiet, least) for _ in range(SURVEYS))
+    return next(filter(None, endings), None)
+
+
+def _payload(plan: Plan, row: Level) -> float | None:
+    """Image, downlink and charge: the least charge at the start; None if the sky does not allow them."""
+    if not plan.add(Leg(_rate(plan), SHOT_S, row.tolerance_deg, kind=TakeImage), STARS, WIDE_DEG):
+        return None
+    if not in_the_sun(plan, plan.now + SUN_SPAN_S[0], plan.now + SUN_SPAN_S[1]):
+        return None
+    if not downlink(plan, _rate(plan), SEND_S, PASS_WAIT_S):
+        return None
+    if panel_w(plan.frame, plan.orbit, plan.now) > DIM_W:
+        return None
+    done, battery = charge(plan, _rate(plan), CHARGE_S, START_LEVEL[0], CHARGE_SPARE_S)
+    plan.now += CHARGE_SPARE_S
+    return battery if done else None
+
+
+def _ended(plan: Plan, level: int, seed: int, quiet: QuietWindow, least: float) -> MissionSpec | None:
+    """The mission after its payload phases, with a survey and an exposure; None if these do not fit."""
+    row = LEVELS[level]
     began, surveyed, busy_s = plan.now, len(plan.turns), plan.directives[-1].closes_s
-    plan = next(filter(None, (_surveyed(plan, row) for _ in range(SURVEYS))), None)
-    if plan is None:
+    last = Leg(PLANNED_DEG_S, row.exposure_s, row.fine_deg, hold_g_s=HOLD_GAS_G_S[FINE_DEADBAND_DEG])
+    if not (all(_visit(plan, row) for _ in range(row.targets)) and plan.add(last, STARS, WIDE_DEG)):
         return None
-    if not _powered(plan, battery):
+    battery = _powered(plan, least)
+    if battery is None:
         return None
-    faults = _fault(plan, began, surveyed)
     standing = list(_standing(plan, row, battery, busy_s))
     if len(standing) < row.reserves + row.keep_outs + row.floors + row.caps + 1:
         return None
@@ -179,35 +201,11 @@ def candidate(level: int, rng: np.random.Generator, seed: int, first: str) -> Mi
         level,
         seed,
         turns=row.turns,
-        faults=faults,
+        faults=_fault(plan, began, surveyed),
         rules=(quiet, *standing),
         battery=round(battery, 4),
         longest_s=LONGEST_S,
     )
-
-
-def _payload(plan: Plan, row: Level) -> tuple[bool, float]:
-    """Image, downlink and charge: whether the sky allows them, and the charge at the start."""
-    battery = float(plan.rng.uniform(*START_LEVEL))
-    if not plan.add(Leg(_rate(plan), SHOT_S, row.tolerance_deg, kind=TakeImage), STARS, WIDE_DEG):
-        return False, battery
-    if not in_the_sun(plan, plan.now + SUN_SPAN_S[0], plan.now + SUN_SPAN_S[1]):
-        return False, battery
-    if not downlink(plan, _rate(plan), SEND_S, PASS_WAIT_S):
-        return False, battery
-    if panel_w(plan.frame, plan.orbit, plan.now) > DIM_W:
-        return False, battery
-    done, battery = charge(plan, _rate(plan), CHARGE_S, battery, CHARGE_SPARE_S)
-    plan.now += CHARGE_SPARE_S
-    return done, battery
-
-
-def _surveyed(plan: Plan, row: Level) -> Plan | None:
-    """The plan with survey and exposure; None if a star is missing."""
-    plan = plan.copy()
-    last = Leg(PLANNED_DEG_S, row.exposure_s, row.fine_deg, hold_g_s=HOLD_GAS_G_S[FINE_DEADBAND_DEG])
-    seen = all(_visit(plan, row) for _ in range(row.targets)) and plan.add(last, STARS, WIDE_DEG)
-    return plan if seen else None
 
 
 def _visit(plan: Plan, row: Level) -> bool:
@@ -219,10 +217,27 @@ def _visit(plan: Plan, row: Level) -> bool:
     return plan.add(leg, STARS, TURN_DEG) or plan.add(leg, STARS, WIDE_DEG)
 
 
-def _powered(plan: Plan, battery: float) -> bool:
-    """Whether the battery is neither full nor near its floor in a flight as planned."""
-    least, most = (battery + j / Power().battery_j for j in (plan.least_j, max(plan.stored_j)))
-    return most < FULL and least > LASTING_FLOOR + FLOOR_SPARE
+def _powered(plan: Plan, least: float) -> float | None:
+    """The charge at the start with which a flight as planned neither fills the battery nor nears a floor.
+
+    Args:
+        plan: All of it; its charge is raised by as much as the start.
+        least: [-] charge at the start that the plan's charge goes with.
+
+    Returns:
+        None if there is none.
+    """
+    lowest, highest = (least + j / Power().battery_j for j in (plan.least_j, max(plan.stored_j)))
+    spans = START_LEVEL[1] - least, FULL - highest
+    among = np.arange(max(0, math.ceil(100 * (LASTING_FLOOR + FLOOR_SPARE - lowest))), 100 * min(spans))
+    if not len(among):
+        return None
+    more = 0.01 * float(plan.rng.choice(among))
+    plan.directives = [
+        each.model_copy(update={"level": round(each.level + more, 2)}) if isinstance(each, Charge) else each
+        for each in plan.directives
+    ]
+    return least + more
 
 
 def _rate(plan: Plan) -> float:

@@ -356,13 +356,14 @@ class Plan:
         return draw_fault(self.rng, kinds, self.share, (EARLIEST_S, latest), turn)
 
     def _rules(self, level: int) -> tuple[FlightRule, ...]:
-        rules: tuple[FlightRule, ...] = (
+        """The rules of every plan that come into force before it is over."""
+        rules: tuple[SunKeepOut | Reserve | RateCap, ...] = (
             SunKeepOut(angle_rad=self.keep_out, from_s=self.stable_s),
             Reserve(propellant_kg=RESERVE_G * 1e-3),
         )
         if level >= RATE_CAP_LEVEL:
             rules += (RateCap(rate_rad_s=math.radians(RATE_CAP_DEG_S), from_s=self.stable_s),)
-        return rules
+        return tuple(rule for rule in rules if rule.from_s < self.directives[-1].closes_s)
 
     def clear(self, attitude: Mat3, sizes_deg: tuple[float, float]) -> bool:
         """Whether the turn to an attitude is between two sizes [deg] and clear of the Sun."""

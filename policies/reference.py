@@ -30,6 +30,8 @@ HOLD_G_S: Final = {0.2: 1.4e-3, 0.5: 0.72e-3, 1.0: 0.54e-3, 3.0: 0.42e-3}
 """[g/s] of a long hold by deadband [deg], equal to `missions.budget`; no policy imports missions."""
 PASS_G_S: Final = 3e-3
 """[g/s] of following a station across the sky."""
+MOVING_G: Final = 0.3
+"""[g] that a turn takes for each deg/s at which the craft moves before it, as after a pass."""
 BUS_W: Final = 26.0
 """[W] of all that is on."""
 WANDER: Final = 0.65
@@ -97,7 +99,8 @@ class Reference:
         legs = turns_ahead(view)
         least = BRISK_DEG_S if self._diagnosis.has("gyro_drift") else 0.0
         menus = [_menu(view, leg, least) if leg.angle_deg else [SLOWEST_DEG_S] for leg in legs[:HORIZON]]
-        gas_g = view.telemetry.propellant_g - self._diagnosis.lost_g
+        moving_g = MOVING_G * view.telemetry.rate_deg_s
+        gas_g = view.telemetry.propellant_g - self._diagnosis.lost_g - moving_g
         kept = (0.0, 0.0) if self._diagnosis.findings else (FAULT_G, FAULT_S)
         return max(itertools.product(*menus), key=lambda rates: appraise(view, legs, rates, gas_g, kept))[0]
 

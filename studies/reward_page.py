@@ -47,8 +47,9 @@ ever, dither, spam, parrots, injection, waste, probing of names, the script of a
 that a search finds, and dodgers that fly to the last target and give up there, at once or when the dwell is
 nearly served; now and then they succeed before they can. They are told by their mean return over failed
 episodes, over all levels of a family. All but the dodgers are blind: they see neither brief nor telemetry.
-Spoilers fly as `reference` does, after a wrong fault report (`reporter`) or two replies in prose
-(`mumbler`). The worst is that of all families; the rank correlation is over all families together."""
+Spoilers fly as `reference` does, after a wrong fault report (`reporter`) or prose for a sixth of the
+turns, two at least (`mumbler`). The worst is that of all families; the rank correlation is over all
+families together."""
 POLICIES_TEXT: Final = """\
 Success at levels 0 and 1, success at 2 to 9, mean return, and mean return over failed episodes: over all,
 at levels 0 and 1, and in the family that pays most; else each the mean of the families. `noise_30` is
@@ -72,7 +73,7 @@ AUDIT_ROWS: Final = (
     ("blind policies: most success at levels 2 to 9", "max_blind_success", "at most 0.05"),
     ("the same at levels 0 and 1", "max_blind_success_below_2", ""),
     ("a wrong report: return over `reference` where both succeed", "reporter_gain", "at most -0.03"),
-    ("two replies in prose: the same", "mumbler_gain", "at most -0.01"),
+    ("a sixth of the turns in prose: the same", "mumbler_gain", "at most -0.01"),
     ("P(return of a success > return of a failure)", "success_outranks_failure", "1, by the formula"),
     ("pairs of policies that return ranks as success does", "concordance_zoo", ""),
     ("groups of eight with mixed success, at the best of three noises", "live_groups", ""),

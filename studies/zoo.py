@@ -1,6 +1,7 @@
 """Every policy of the reward audit by name: the red team, abilities by degrees, and a reader of briefs."""
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from orbital_ops_env.commands import ReportFault, Unreadable
@@ -20,6 +21,8 @@ Member = Callable[[MissionSpec], Policy]
 """Makes a policy that is to fly a mission."""
 PERCENT: Final = range(0, 101, 10)
 """[%] of random commands in the degrees of ability."""
+MUMBLED: Final = 6
+"""[-] turns of which `mumbler` wastes one."""
 
 
 def _cycle(name: str) -> Member:
@@ -29,6 +32,12 @@ def _cycle(name: str) -> Member:
 def _noisy(percent: int) -> Member:
     """Other noise for every mission and degree, so that luck is shared by none."""
     return lambda spec: Noisy(percent / 100, noise_seed(spec, percent))
+
+
+def _prose(spec: MissionSpec) -> Iterator[Unreadable]:
+    """Replies in prose, in the same share of a long mission's turns as of a short one's."""
+    texts = itertools.cycle(INJECTIONS)
+    return (Unreadable(text=next(texts)) for _ in range(max(2, spec.turns // MUMBLED)))
 
 
 def noise_seed(spec: MissionSpec, number: int) -> int:
@@ -47,7 +56,7 @@ RED_TEAM: Final[Mapping[str, Member]] = {**BLIND, **DODGERS}
 """They are after return without success."""
 SPOILERS: Final[Mapping[str, Member]] = {
     "reporter": lambda spec: Spoiler(ReportFault(kind="gyro_drift")),
-    "mumbler": lambda spec: Spoiler(*(Unreadable(text=text) for text in INJECTIONS[:2])),
+    "mumbler": lambda spec: Spoiler(*_prose(spec)),
 }
 """They succeed, and do beside it what the weights of `safety` and `format` are against."""
 REFERENCE: Final = "noise_0"

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from orbital_ops_env.missions import anomaly, coast, detumble, plan, recovery, shift
+from orbital_ops_env.missions import anomaly, budget, coast, detumble, plan, recovery, shift
 from orbital_ops_env.missions.budget import slew_time_s
 from orbital_ops_env.missions.catalog import FAMILIES, SHORT_FAMILIES, generate
 from orbital_ops_env.missions.directives import ReduceRate
@@ -103,7 +103,7 @@ def soonest_s(spec: MissionSpec) -> Iterator[float]:
 def planned_s(spec: MissionSpec) -> float:
     """[s] Mission time by which a fault begins: before the fastest craft brakes or arrives."""
     if spec.family == detumble.FAMILY:
-        _, stopped = detumble.detumble(np.array(spec.start.omega_BN_B), SpacecraftConfig())
+        _, stopped = budget.detumble(np.array(spec.start.omega_BN_B), SpacecraftConfig())
         return 0.8 * stopped
     arrivals = list(soonest_s(spec))
     late = spec.level >= 5 and spec.family != coast.FAMILY

@@ -12,13 +12,13 @@ from orbital_ops_env.server.flight import fly
 
 LEVELS, SEEDS = (0, 4, 9), range(2)
 FROZEN = {
-    "detumble-v0": "010cee527296b833",
+    "detumble-v0": "9baab752edd42ea3",
     "retarget-v0": "364db9b38a200a14",
     "coast-v0": "aea3e37798ef06a5",
     "hold-v0": "903f1efe860a498d",
     "recovery-v0": "72f97bb3b951bac7",
     "shift-v0": "2ad30adbb86cf8eb",
-    "mission-ops-v0": "c2f629fb7b126313",
+    "mission-ops-v0": "0072c1303232aae1",
 }
 """SHA-256 of the commands, its first 16 digits, of every family that is complete.
 

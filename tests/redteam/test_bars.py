@@ -25,7 +25,7 @@ def test_the_red_team_earns_next_to_nothing(family: str, figure: dict[str, Any])
 
 
 def test_a_wrong_report_and_prose_beside_a_success_cost(figure: dict[str, Any]) -> None:
-    """A wrong report takes half of `safety`, .05; two replies in prose a share of `format`, and 20 s."""
+    """A wrong report takes half of `safety`, .05; prose a share of `format`, and its time."""
     for cell in figure["families"].values():
         assert cell["reporter_gain"] <= -0.03
         assert cell["mumbler_gain"] <= -0.01
