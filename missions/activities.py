@@ -15,8 +15,8 @@ from orbital_ops_env.sim.state import Power, Sun, target_frame
 
 SHOT_S: Final = 15.0
 """[s] of an exposure that must be on target."""
-SEND_S: Final = 50.0
-"""[s] of sending asked for each image stored; an image takes 60."""
+SEND_S: Final = 40.0
+"""[s] of sending asked for each image stored; a whole one takes 60, one that was cut after `SHOT_S` 45."""
 BEAM_DEG: Final = 8.0
 """[deg] pointing error within which sending counts."""
 ASIDE_RAD: Final = (math.radians(2.5), math.radians(8.0))

@@ -13,7 +13,7 @@ Faults: from level 3 on 40 % of the missions carry one of gyro bias, star tracke
     closed, thruster stuck open; it begins on the turn to the target.
 Start: at rest, pointing at a star, attitude known.
 End: the last directive done; a window missed; a hard rule broken; the clock; the turn limit.
-Version history: v0, not frozen yet.
+Version history: v0.
 """
 
 from dataclasses import dataclass

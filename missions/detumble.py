@@ -14,7 +14,7 @@ Faults: from level 3 on 40 % of the missions carry one of thruster stuck closed,
     begins during the detumble.
 Start: tumbling at 1 to 10 deg/s by level, random attitude.
 End: the last directive done; a window missed; a hard rule broken; the clock; the turn limit.
-Version history: v0, not frozen yet.
+Version history: v0.
 """
 
 import math

@@ -97,7 +97,7 @@ class MissionSpec(Frozen):
         return hashlib.sha256(self.canonical_json.encode()).hexdigest()
 
     def __str__(self) -> str:
-        """The line that reproduces the mission."""
+        """The line that reproduces the mission, but for the faults that `missions/ood.py` gives it."""
         return f"{self.family} level={self.level} seed={self.seed}"
 
     @property
@@ -105,11 +105,6 @@ class MissionSpec(Frozen):
         """[kg] usable propellant that must be left in the end; 0 without such a rule."""
         lasting = (rule for rule in self.rules if isinstance(rule, Reserve) and rule.until_s is None)
         return max((rule.propellant_kg for rule in lasting), default=0.0)
-
-    def in_force(self, t: float) -> list[FlightRule]:
-        """The flight rules that count at a mission time [s]."""
-        now = np.array([t])
-        return [rule for rule in self.rules if rule.in_force(now)[0]]
 
     def target(self, name: str) -> Target:
         """The target of a name."""

@@ -8,7 +8,7 @@ Teaches: a long horizon: early waste breaks later phases; rules that pile up.
 Commands: `detumble`, `slew`, `hold`, `coast`, `image`, `downlink`, and what the fault asks for.
 Telemetry: all of it.
 Directives: rate under a limit; point at a star, before a quiet window and after it; expose the imager; send
-    the image down during a pass; charge; point at 3 to 15 stars in turn; point finely for a long dwell.
+    the image down during a pass; charge; point at 3 to 14 stars in turn; point finely for a long dwell.
 Flight rules: 10 at level 0 to 60 at level 9: Sun keep-out, keep-outs of stars, quiet window, propellant
     reserves for each later phase, battery floors (all hard), rate caps (soft).
 Faults: every mission carries one of gyro bias, thruster stuck closed, thruster stuck open; it begins during
@@ -16,7 +16,7 @@ Faults: every mission carries one of gyro bias, thruster stuck closed, thruster 
     gas, a lost panel the charge.
 Start: tumbling, attitude unknown, storage empty.
 End: the last directive done; a window missed; a hard rule broken; the clock; the turn limit.
-Version history: v0, not frozen yet.
+Version history: v0.
 """
 
 import math
@@ -33,7 +33,7 @@ from orbital_ops_env.missions.directives import Charge, TakeImage
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.plan import DRIFT_CLOSES_S, RESERVE_G, Leg, Plan
 from orbital_ops_env.missions.rules import BatteryFloor, FlightRule, KeepOut, QuietWindow, RateCap, Reserve
-from orbital_ops_env.missions.targets import NAMED, STARS, panel_w
+from orbital_ops_env.missions.targets import NAMED, STARS
 from orbital_ops_env.sim.faults import Fault
 from orbital_ops_env.sim.frames import dcm_from_ep, unit
 from orbital_ops_env.sim.state import Power, target_frame
@@ -111,10 +111,8 @@ PASS_WAIT_S: Final = 200.0
 """[s] longest wait for the station."""
 START_LEVEL: Final = (0.5, 0.85)
 """[-] charge at the start, least and most."""
-DIM_W: Final = 10.0
-"""[W] most that the panel gives where the charge is not served: the bus takes more."""
 CHARGE_S: Final = 900.0
-"""[s] of sunlight that the charge takes, so much that no craft has it already,"""
+"""[s] of sunlight that the charge takes,"""
 SUN_SPAN_S: Final = (1000.0, 2600.0)
 """[s] from the image on, in which the charge will be,"""
 CHARGE_SPARE_S: Final = 600.0
@@ -176,8 +174,6 @@ def _payload(plan: Plan, row: Level) -> float | None:
         return None
     if not downlink(plan, _rate(plan), SEND_S, PASS_WAIT_S):
         return None
-    if panel_w(plan.frame, plan.orbit, plan.now) > DIM_W:
-        return None
     done, battery = charge(plan, _rate(plan), CHARGE_S, START_LEVEL[0], CHARGE_SPARE_S)
     plan.now += CHARGE_SPARE_S
     return battery if done else None
@@ -229,7 +225,7 @@ def _powered(plan: Plan, least: float) -> float | None:
     """
     lowest, highest = (least + j / Power().battery_j for j in (plan.least_j, max(plan.stored_j)))
     spans = START_LEVEL[1] - least, FULL - highest
-    among = np.arange(max(0, math.ceil(100 * (LASTING_FLOOR + FLOOR_SPARE - lowest))), 100 * min(spans))
+    among = np.arange(max(0, math.floor(100 * (LASTING_FLOOR + FLOOR_SPARE - lowest)) + 1), 100 * min(spans))
     if not len(among):
         return None
     more = 0.01 * float(plan.rng.choice(among))
@@ -266,7 +262,7 @@ def _standing(plan: Plan, row: Level, battery: float, busy_s: float) -> Iterator
     """
     yield BatteryFloor(level=LASTING_FLOOR)
     numbers = range(2, len(plan.directives))
-    for number in _some(plan, row.reserves, numbers[:-AHEAD]):
+    for number in _some(plan, row.reserves, numbers[: -AHEAD - 1]):
         yield _reserve(plan, number)
     for number in _some(plan, row.floors, numbers):
         yield _floor(plan, number, battery)

@@ -127,7 +127,7 @@ def suits(kind: str, spec: MissionSpec) -> bool:
     match kind:
         case "panel":
             return any(isinstance(directive, Charge) for directive in spec.directives)
-        case "leak":
+        case "leak" | "weak_thruster":  # a quiet window forbids the first; the second fires unseen in it
             return not any(isinstance(rule, QuietWindow) for rule in spec.rules)
         case "star_tracker":
             return (

@@ -13,7 +13,7 @@ Faults: 65 % of the missions carry one of gyro bias, star tracker outage, thrust
     stuck open; it begins on the first leg, from level 5 on the first two.
 Start: at rest, pointing at a star, attitude known.
 End: the last directive done; a window missed; a hard rule broken; the clock; the turn limit.
-Version history: v0, not frozen yet.
+Version history: v0.
 """
 
 from dataclasses import dataclass

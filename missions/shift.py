@@ -1,4 +1,4 @@
-"""Shift: images, a downlink and a charge on one timeline.
+"""Shift: take images, send them down and charge, all on one timeline.
 
 Description: A craft at work takes images, sends them down while a ground station sees it, and keeps its
     battery charged, through eclipse if the orbit has one. A pass does not wait. Away from the Sun the panel
@@ -16,7 +16,7 @@ Faults: from level 3 on 40 % of the missions carry one of gyro bias, star tracke
     level 5 on the first two.
 Start: at rest, pointing at a star, attitude known, storage empty.
 End: the last directive done; a window missed; a hard rule broken; the clock; the turn limit.
-Version history: v0, not frozen yet.
+Version history: v0.
 """
 
 import math

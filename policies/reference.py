@@ -71,6 +71,8 @@ class Leg:
     """[g/s] of its hold."""
     missing_pct: float = 0.0
     """[%] of the battery to charge there."""
+    astray_deg: float = 0.0
+    """[deg] of the pointing axis from the target before the turn, no more than the turn itself."""
 
 
 class Reference:
@@ -134,6 +136,8 @@ def turns_ahead(view: PolicyView) -> list[Leg]:
         if directive.target == before:
             angle = 0.0
         leg = _leg(directive, UNKNOWN_TURN_DEG if angle is None else angle)
+        if directive is now and view.telemetry.error_deg is not None:
+            leg = replace(leg, astray_deg=view.telemetry.error_deg)
         if directive.battery_pct:
             leg = replace(leg, missing_pct=max(directive.battery_pct - view.telemetry.battery_pct, 0.0))
         legs.append(leg)
@@ -143,7 +147,14 @@ def turns_ahead(view: PolicyView) -> list[Leg]:
 
 def _leg(directive: DirectiveBrief, angle_deg: float) -> Leg:
     flow = PASS_G_S if directive.kind == "downlink" else HOLD_G_S[deadband(directive)]
-    return Leg(angle_deg, directive.opens_s, directive.closes_s, directive.dwell_s, flow)
+    return Leg(
+        angle_deg,
+        directive.opens_s,
+        directive.closes_s,
+        directive.dwell_s,
+        flow,
+        astray_deg=angle_deg,
+    )
 
 
 def _menu(view: PolicyView, leg: Leg, least_deg_s: float) -> list[float]:
@@ -197,15 +208,15 @@ def flown(leg: Leg, rate_deg_s: float, time_s: float) -> tuple[float, float]:
         arrival, gas = arrival + cost.time_s(leg.angle_deg), cost.gas_g(leg.angle_deg)
     if time_s < leg.opens_s < arrival:  # a window edge ends the turn on its way
         arrival, gas = arrival + cost.time_base_s, gas + cost.gas_base_g
-    on_the_way_s = charging_on_the_way(leg.angle_deg) * (arrival - time_s)
+    on_the_way_s = charging_on_the_way(leg.astray_deg) * (arrival - time_s)
     sunlit_s = max(CHARGE_S_PCT * leg.missing_pct - on_the_way_s, 0.0) if leg.missing_pct else 0.0
     done = max(arrival, leg.opens_s) + leg.dwell_s + sunlit_s
     return done, gas + leg.flow_g_s * (done - arrival + SPARE_S)
 
 
-def charging_on_the_way(angle_deg: float) -> float:
-    """[-] Mean charging during a turn to the Sun over that at its end; negative if the bus takes more."""
-    angle = math.radians(angle_deg)
+def charging_on_the_way(astray_deg: float) -> float:
+    """[-] Mean charging on the way to the Sun over that at its end; negative if the bus takes more."""
+    angle = math.radians(astray_deg)
     cosine = math.sin(min(angle, math.pi / 2)) / angle if angle else 1.0
     return (PANEL_W * cosine - BUS_W) / (PANEL_W - BUS_W)
 

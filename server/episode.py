@@ -4,10 +4,14 @@
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from orbital_ops_env.commands import AnyCommand, EndMission, ReportFault, Unreadable
 from orbital_ops_env.missions.mission import MissionSpec, Outcome
-from orbital_ops_env.missions.rules import BatteryFloor, Reserve, SunKeepOut
+from orbital_ops_env.missions.rules import BatteryFloor, FlightRule, Reserve, SunKeepOut
 from orbital_ops_env.missions.targets import NAMED
 from orbital_ops_env.models import OrbitalOpsObservation
 from orbital_ops_env.rewards.rubric import MissionRubric
@@ -40,6 +44,7 @@ class Episode:
         self.rubric = MissionRubric()
         self._readable = 0
         self._wrong_reports = 0
+        self._limits = limits(spec.rules)
         self._named: set[tuple[str, int | None]] = set()
         self._plant = Plant(spec.start, dict(spec.targets), episode_seed, faults=spec.faults, others=NAMED)
         self._true = spec.advance(spec.begin(), self.snapshot.truth)
@@ -54,7 +59,8 @@ class Episode:
 
     def step(self, command: AnyCommand) -> OrbitalOpsObservation:
         """Fly one command, score it and see how the mission stands."""
-        snapshot = self._plant.execute(command, self._limits())
+        limits = replace(self._limits, edges_s=self.spec.edges(self._onboard))
+        snapshot = self._plant.execute(command, limits)
         self.turns += 1
         self._true = self.spec.advance(self._true, snapshot.truth)
         self._onboard = self._sequence.advance(self._onboard, snapshot.estimate)
@@ -85,18 +91,6 @@ class Episode:
             self.spec, self._true, self.turns, self._readable, self._wrong_reports, len(unreported)
         )
 
-    def _limits(self) -> Limits:
-        rules = self.spec.in_force(self.snapshot.t)
-        keep_outs = (r.angle_rad + SUN_WARNING_RAD for r in rules if isinstance(r, SunKeepOut))
-        reserves = (r.propellant_kg + GAS_WARNING_KG for r in rules if isinstance(r, Reserve))
-        floors = (r.level + BATTERY_WARNING for r in rules if isinstance(r, BatteryFloor))
-        return Limits(
-            edges_s=self.spec.edges(self._onboard),
-            sun_angle_rad=max(keep_outs, default=0.0),
-            propellant_kg=max(reserves, default=0.0),
-            battery=max(floors, default=0.0),
-        )
-
     def _observe(self, command: AnyCommand | None, reward: float | None) -> OrbitalOpsObservation:
         return OrbitalOpsObservation(
             telemetry=observe(self.spec, self.snapshot, self._onboard, self.turns, command),
@@ -106,3 +100,23 @@ class Episode:
             done=self.outcome != "ongoing",
             reward=reward,
         )
+
+
+def limits(rules: Sequence[FlightRule]) -> Limits:
+    """What ends a command shortly before a hard rule is broken, at every mission time."""
+    limiting = [rule for rule in rules if isinstance(rule, SunKeepOut | Reserve | BatteryFloor)]
+    ends = (rule.until_s + 1 for rule in limiting if rule.until_s is not None)
+    times = np.array(sorted({0.0, *(rule.from_s for rule in limiting), *ends}))
+    sun, gas, battery = np.zeros((3, len(times)))
+    for rule in limiting:
+        match rule:
+            case SunKeepOut():
+                row, limit = sun, rule.angle_rad + SUN_WARNING_RAD
+            case Reserve():
+                row, limit = gas, rule.propellant_kg + GAS_WARNING_KG
+            case BatteryFloor():
+                row, limit = battery, rule.level + BATTERY_WARNING
+        np.maximum(row, limit, out=row, where=rule.in_force(times))
+    rows = np.column_stack((times, sun, gas, battery)).tolist()
+    first, *later = (Limits(from_s=t, sun_angle_rad=s, propellant_kg=g, battery=b) for t, s, g, b in rows)
+    return replace(first, later=tuple(later))

@@ -200,13 +200,14 @@ class Plant:
         stretches, row, t = [self._row[None]], self._row.tolist(), self.t
         end, edge = t + flight.duration_s, min((e for e in limits.edges_s if e > t), default=math.inf)
         last = math.ceil(min(end, edge))
-        beyond, steady = self._beyond(row, flight, limits), 0
+        beyond, steady = self._beyond(row, flight, limits.at(t)), 0
         while True:
-            ahead = min(self._quiet_s(row, limits), flight.steady_s - steady)
+            quiet_s = min(self._quiet_s(row, limits.at(t)), limits.change_s(t) - t)
+            ahead = min(int(quiet_s), flight.steady_s - steady)
             t = min(t + max(ahead, 1), last)
             stretches.append(self._vehicle.advance(t))
             row = stretches[-1][-1].tolist()
-            before, beyond = beyond, self._beyond(row, flight, limits)
+            before, beyond = beyond, self._beyond(row, flight, limits.at(t))
             if flight.done:
                 for each in stretches[-1].tolist():
                     steady = steady + 1 if flight.done(each) else 0

@@ -422,6 +422,11 @@ class Start:
 class Limits:
     """What ends a command early, beside its own end."""
 
+    from_s: float = 0.0
+    """[s] mission time from which they count."""
+    later: tuple["Limits", ...] = ()
+    """What counts instead from later times on, soonest first."""
+
     edges_s: tuple[float, ...] = ()
     """[s] mission times at which control returns to the ground."""
     sun_angle_rad: float = 0.0
@@ -430,6 +435,14 @@ class Limits:
     """[kg] usable propellant counted on board."""
     battery: float = 0.0
     """[-] charge as a share of the capacity."""
+
+    def at(self, t: float) -> "Limits":
+        """Those that count at a mission time [s]."""
+        return next((each for each in reversed(self.later) if each.from_s <= t), self)
+
+    def change_s(self, t: float) -> float:
+        """[s] Mission time of the next change after one."""
+        return next((each.from_s for each in self.later if each.from_s > t), math.inf)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ over the tasks; of a family, success alone."""
 RED_TEAM_TEXT: Final = """\
 Policies that are after return without success ([reward_audit.md](reward_audit.md)), on the tasks of `val`."""
 ACCEPTANCE_TEXT: Final = """\
-Share of a family's candidates that the certificate accepted when the splits were frozen."""
+Share of a family's candidates that the certificate accepted when the splits were frozen, the mean over
+levels. The candidate that fills a cell is left out of its share, since it is always accepted."""
 
 
 def made() -> bool:

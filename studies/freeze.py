@@ -55,8 +55,15 @@ OOD_TASKS: Final = 64
 """[-] and those of a split of new faults."""
 ORACLES: Final = 3
 """[-] candidates of a cell that `reference` cannot solve and the oracle tries."""
-DECIDING: Final = (*evaluate.HELD, "client", "policies", "curriculum")
-"""Sources that decide a certificate."""
+DECIDING: Final = (
+    *evaluate.HELD,
+    "client",
+    "policies",
+    "curriculum",
+    "studies/candidates.py",
+    "studies/oracle.py",
+)
+"""Sources that decide a certificate and the oracle's verdict."""
 JOURNAL: Final = Path("outputs/freeze/journal.jsonl")
 
 
@@ -109,6 +116,7 @@ def write(seen: Sequence[Candidate], missing: list[str], folder: Path, command: 
     manifest: dict[str, Any] = {
         "command": command,
         "commit": figures.commit(),
+        "sources": evaluate.source_hash(DECIDING),
         "unfilled": missing,
         "splits": {},
     }
@@ -132,7 +140,9 @@ def options() -> Options:
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--levels", nargs="+", type=int, default=list(LEVELS), choices=LEVELS)
     parser.add_argument("--most", type=positive, help="tasks of a cell, if it should have more")
-    parser.add_argument("--oracle", type=int, default=ORACLES, help="unsolved, of each cell; %(default)s")
+    parser.add_argument(
+        "--oracle", type=positive, default=ORACLES, help="unsolved, of each cell; %(default)s"
+    )
     parser.add_argument("--budget", type=positive, default=oracle.BUDGET, help="its flights; %(default)s")
     parser.add_argument("--workers", type=positive, help="processes; default: one a core")
     parser.add_argument("--into", type=Path, help=f"folder for the data; default: {FROZEN}")
@@ -140,13 +150,18 @@ def options() -> Options:
     chosen = Options(**vars(parser.parse_args()))
     if chosen.into is None and not whole(chosen):
         parser.error("a part of the splits does not replace them: name a folder with --into")
+    if whole(chosen) and figures.commit().endswith("-dirty"):
+        parser.error("files differ from the commit that the manifest will name: commit them first")
     return chosen
 
 
 def whole(chosen: Options) -> bool:
-    """Whether everything is frozen."""
+    """Whether everything is frozen, and as it should be."""
     parts = ((chosen.splits, FROZEN_SPLITS), (chosen.families, FAMILIES), (chosen.levels, LEVELS))
-    return chosen.most is None and all(set(part) == set(everything) for part, everything in parts)
+    asked = (chosen.most, chosen.oracle, chosen.budget)
+    return asked == (None, ORACLES, oracle.BUDGET) and all(
+        set(part) == set(everything) for part, everything in parts
+    )
 
 
 def main() -> None:

@@ -56,18 +56,24 @@ def _family(mine: Sequence[Candidate]) -> Figure:
     levels = {n: counts([each for each in mine if each.spec.level == n]) for n in LEVELS}
     found: Figure = {"counts": {}, "levels": {str(n): told for n, told in levels.items() if told["flown"]}}
     for name, span in SPANS.items():
-        shares = [levels[n]["acceptance"] for n in span if levels[n]["flown"]]
+        shares = [told for n in span if (told := levels[n]["acceptance"]) is not None]
         found[name] = sum(shares) / len(shares) if shares else None
         found["counts"][name] = counts([each for each in mine if each.spec.level in span])
     return found
 
 
 def counts(mine: Sequence[Candidate]) -> Figure:
-    """How many candidates were flown, what became of them, and the share accepted; None of none."""
+    """How many candidates were flown, what became of them, and the share of them that are accepted.
+
+    A cell ends with the candidate that fills it, which is always accepted: the share leaves it out, and is
+    None of no others. Source: Haldane (1945), On a method of estimating frequencies, Biometrika 33.
+    """
     found = Counter(map(verdict, mine))
-    flown = len(mine) - found[NEAR]
+    last = {each.cell: each for each in mine}
+    judged = [verdict(each) for each in mine if each is not last[each.cell] and verdict(each) != NEAR]
     shown = {name: found[name] for name in (ACCEPTED, UNSOLVED, TRIVIAL, NEAR)}
-    return {"acceptance": found[ACCEPTED] / flown if flown else None, "flown": flown, **shown}
+    share = judged.count(ACCEPTED) / len(judged) if judged else None
+    return {"acceptance": share, "flown": len(mine) - found[NEAR], **shown}
 
 
 def _refused(candidate: Candidate, bounds: Mapping[str, Mapping[str, int]]) -> Figure:

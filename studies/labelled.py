@@ -165,13 +165,17 @@ def _begun(start: Start, directive: Directive, spec: MissionSpec) -> tuple[Start
             slow = SLOW * directive.rate_rad_s * unit(np.array(start.omega_BN_B))
             return replace(start, omega_BN_B=triple(slow)), directive
         case Charge():
-            return replace(start, battery=1.0), directive.model_copy(
-                update={"level": min(directive.level, 1.0 - CHARGED)}
-            )
+            level = min(directive.level, 1.0 - CHARGED)
+            charged = replace(_pointing(start, directive.target, spec), battery=1.0)
+            return charged, directive.model_copy(update={"level": level})
         case _:
-            attitude = target_frame(spec.target(directive.target), start.orbit, 0.0)
-            sigma = triple(mrp_from_dcm(attitude))
-            return replace(start, sigma_BN=sigma, omega_BN_B=(0.0, 0.0, 0.0)), _point(directive)
+            return _pointing(start, directive.target, spec), _point(directive)
+
+
+def _pointing(start: Start, name: str, spec: MissionSpec) -> Start:
+    """A start at rest that points at a target."""
+    attitude = target_frame(spec.target(name), start.orbit, 0.0)
+    return replace(start, sigma_BN=triple(mrp_from_dcm(attitude)), omega_BN_B=(0.0, 0.0, 0.0))
 
 
 def _point(aimed: Aimed) -> Point:

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from pydantic import ValidationError
+from scipy.spatial.transform import Rotation
 
 from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.missions.directives import Charge, Directive, Point, SendData, TakeImage
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.rules import BatteryFloor, FlightRule, KeepOut, RateCap, Reserve
-from orbital_ops_env.sim.frames import mrp_from_dcm
+from orbital_ops_env.sim.frames import dcm_from_mrp, mrp_from_dcm
 from orbital_ops_env.sim.state import Site, Track, target_frame
 
 BASE = generate("retarget-v0", 1, 11)
@@ -33,6 +35,12 @@ def history(seconds: int, target: str = NAME) -> Track:
     sigma = [mrp_from_dcm(target_frame(BASE.target(target), BASE.start.orbit, s)) for s in t]
     off, ones = np.zeros(len(t), dtype=bool), np.ones(len(t))
     return Track(t, np.array(sigma), np.zeros((len(t), 3)), 0.01 * ones, 0 * ones, ones, off, off)
+
+
+def tilted(track: Track, angle_rad: float) -> NDArray[np.float64]:
+    """[-] (n, 3) attitude MRP, turned about an axis across panel and payload."""
+    turn = Rotation.from_rotvec([0.0, angle_rad, 0.0]).as_matrix()
+    return np.array([mrp_from_dcm(turn @ dcm_from_mrp(sigma)) for sigma in track.sigma_BN])
 
 
 def done(spec: MissionSpec, track: Track) -> int:
@@ -68,16 +76,27 @@ def test_an_exposure_that_breaks_off_begins_anew() -> None:
 def test_a_charge_is_done_at_its_level(level: float, number: int) -> None:
     """A battery that rises from 0.5 to 0.6 in the first twenty seconds."""
     spec = mission(Charge(level=level, **AIM))
-    still = history(40)
+    still = history(40, "sun")
     rising = np.minimum(0.5 + 0.005 * still.t, 0.6)
     assert done(spec, replace(still, battery=rising)) == number
 
 
 def test_a_charge_nears_its_level() -> None:
     spec = mission(Charge(level=0.8, **AIM))
-    still = history(20)
+    still = history(20, "sun")
     half_way = spec.advance(spec.begin(), replace(still, battery=0.6 + 0.005 * still.t))
     assert spec.completion(half_way) == pytest.approx(0.25)
+
+
+def test_a_full_battery_is_no_charge_until_the_panel_is_at_the_sun() -> None:
+    """The panel 14 and 16 deg off the Sun; then the craft turns to it."""
+    spec = mission(Charge(level=0.5, **AIM))
+    facing = history(40, "sun")
+    off = [replace(facing, sigma_BN=tilted(facing, math.radians(angle))) for angle in (14.0, 16.0)]
+    assert [done(spec, each) for each in (*off, history(40))] == [1, 0, 0]
+    progress = spec.advance(spec.begin(), off[1])
+    assert spec.completion(progress) == 0
+    assert spec.advance(progress, replace(facing, t=facing.t + 40)).done == 1
 
 
 def test_a_rule_counts_between_its_times() -> None:
@@ -88,7 +107,8 @@ def test_a_rule_counts_between_its_times() -> None:
         spun = np.where(((still.t >= begin) & (still.t <= end))[:, None], fast, 0.0)
         progress = spec.advance(spec.begin(), replace(still, omega_BN_B=spun))
         assert (progress.broken == {0}) is broken
-    assert [len(spec.in_force(t)) for t in (4.0, 5.0, 8.0, 9.0)] == [0, 1, 1, 0]
+    times = np.array([4.0, 5.0, 8.0, 9.0])
+    assert spec.rules[0].in_force(times).tolist() == [False, True, True, False]
 
 
 def test_looking_near_a_forbidden_target_breaks_its_rule() -> None:

@@ -18,7 +18,7 @@ FROZEN = {
     "hold-v0": "903f1efe860a498d",
     "recovery-v0": "72f97bb3b951bac7",
     "shift-v0": "2ad30adbb86cf8eb",
-    "mission-ops-v0": "0072c1303232aae1",
+    "mission-ops-v0": "835b85683c5596a6",
 }
 """SHA-256 of the commands, its first 16 digits, of every family that is complete.
 

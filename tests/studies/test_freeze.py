@@ -7,6 +7,7 @@ import lzma
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -259,7 +260,8 @@ def test_a_small_freeze_is_the_same_twice_and_goes_on_where_it_was(
 
 
 def test_the_figure_counts_what_became_of_candidates() -> None:
-    low, high = (Cell("test", f"retarget-v0 level={n}", 2, mission) for n in (1, 8))
+    """The one that fills its cell counts as flown, but not for the share: it is always accepted."""
+    low, next_low, high = (Cell("test", f"retarget-v0 level={n}", 2, mission) for n in (1, 2, 8))
     ood = Cell("ood_fault", "ood_fault", 1, mission)
 
     def seen(where: Cell, level: int, number: int, certified: Certified | None) -> Candidate:
@@ -272,7 +274,8 @@ def test_the_figure_counts_what_became_of_candidates() -> None:
             seen(low, 1, 2, TRIVIAL),
             seen(low, 1, 3, None),
             seen(low, 1, 4, ACCEPTED),
-            seen(low, 2, 0, ACCEPTED),
+            seen(next_low, 2, 0, ACCEPTED),
+            seen(next_low, 2, 1, ACCEPTED),
             seen(high, 8, 0, ACCEPTED),
             seen(ood, 3, 0, UNSOLVED),
             seen(ood, 3, 1, ACCEPTED),
@@ -281,11 +284,11 @@ def test_the_figure_counts_what_became_of_candidates() -> None:
     )
     assert list(found["acceptance"]) == ["retarget-v0"]
     mine = found["acceptance"]["retarget-v0"]
-    told = {"acceptance": 0.5, "flown": 4, "accepted": 2, "unsolved": 1, "trivial": 1, "near_duplicate": 1}
+    told = {"acceptance": 1 / 3, "flown": 4, "accepted": 2, "unsolved": 1, "trivial": 1, "near_duplicate": 1}
     assert mine["levels"]["1"] == told
-    assert mine["counts"]["low"] == told | {"acceptance": 0.6, "flown": 5, "accepted": 3}
-    assert (mine["low"], mine["high"]) == (0.75, 1.0), "the mean over levels"
-    assert found["ood"]["ood_fault"]["acceptance"] == 0.5
+    assert mine["counts"]["low"] == told | {"acceptance": 0.5, "flown": 6, "accepted": 4}
+    assert (mine["low"], mine["high"]) == (pytest.approx(2 / 3), None), "the mean over levels"
+    assert found["ood"]["ood_fault"]["acceptance"] == 0.0
     assert [(each["split"], each["seed"], each["solved"], each["flown"]) for each in found["refused"]] == [
         ("test", 1, 3, 5),
         ("ood_fault", 0, 3, 5),
@@ -301,6 +304,24 @@ def test_the_oracle_tries_the_first_of_each_cell() -> None:
     picked = freeze_figure.unsolved(seen, 2)
     assert [(each.cell.name, each.spec.seed) for each in picked] == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
     assert freeze_figure.unsolved(seen, 0) == []
+
+
+@pytest.mark.parametrize(
+    "changed", [{"most": 1}, {"oracle": 1}, {"budget": 3}, {"levels": [0]}, {"splits": ["val"]}]
+)
+def test_only_a_freeze_of_everything_as_it_should_be_replaces_the_splits(changed: dict[str, Any]) -> None:
+    assert freeze.whole(EVERYTHING)
+    assert not freeze.whole(replace(EVERYTHING, **changed))
+
+
+def test_a_whole_freeze_wants_a_commit_to_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(figures, "commit", lambda: "0123456789ab-dirty")
+    monkeypatch.setattr(sys, "argv", ["freeze"])
+    with pytest.raises(SystemExit):
+        freeze.options()
+    assert "commit them first" in capsys.readouterr().err
 
 
 def test_the_figure_of_a_whole_freeze_names_its_source() -> None:
