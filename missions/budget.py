@@ -9,7 +9,6 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from orbital_ops_env.sim.frames import (
     Mat3,
@@ -21,6 +20,7 @@ from orbital_ops_env.sim.frames import (
     rotation_of_ep,
 )
 from orbital_ops_env.sim.state import PAYLOAD_B, SpacecraftConfig
+from orbital_ops_env.sim.tumble import stop
 
 SLEW_GAS_G: Final = {
     0.2: (0.23, 0.0022),
@@ -43,8 +43,6 @@ DETUMBLE_RATIO: Final = 1.02
 """[-] gas of a detumble over the ideal impulse."""
 DETUMBLE_SD: Final = 0.03
 """[-] 1 sigma about it, tip-off spread of the episodes included."""
-DETUMBLE_STEP_S: Final = 0.25
-STOPPED_RAD_S: Final = math.radians(0.05)
 SETTLING_S: Final = 14.0
 """[s] from the last braking to the end of the command: rates must stay low for 10 s."""
 PATH_STEPS: Final = 37
@@ -66,32 +64,11 @@ def slew_time_s(rate_deg_s: float, angle_rad: float) -> float:
 def detumble(omega_BN_B: Vec3, craft: SpacecraftConfig) -> tuple[float, float]:
     """Propellant [g] and time [s] that null a body rate [rad/s].
 
-    Euler's equations under a torque against the rate, full on the fastest axis, as the control chain scales
-    it. The tumble moves momentum between the axes, so the first rates alone do not tell
-    what it costs.
+    The tumble moves momentum between the axes, so the first rates alone do not tell what it costs.
     """
     jets, inertia = craft.thrusters, craft.inertia_kg_m2
-    fired_s, elapsed_s = _stop(np.array(omega_BN_B, dtype=float), np.array(inertia), jets.torque_n_m)
+    fired_s, elapsed_s = stop(np.array(omega_BN_B, dtype=float), np.array(inertia), jets.torque_n_m)
     return DETUMBLE_RATIO * 1e3 * fired_s * jets.flow_kg_s, elapsed_s + SETTLING_S
-
-
-@njit(cache=True)
-def _stop(w: Vec3, inertia_kg_m2: Vec3, torque_n_m: float) -> tuple[float, float]:
-    """[s] Firing, and [s] time, that stop a rate [rad/s]; the rate is overwritten."""
-    fired_s = elapsed_s = 0.0
-    drift = np.empty(3)
-    while np.abs(w).max() > STOPPED_RAD_S:
-        for i in range(3):
-            j, k = (i + 1) % 3, (i + 2) % 3
-            drift[i] = (inertia_kg_m2[j] - inertia_kg_m2[k]) * w[j] * w[k]
-        fastest = np.abs(w).max()
-        for i in range(3):
-            most = torque_n_m / inertia_kg_m2[i] * DETUMBLE_STEP_S
-            braked = min(abs(w[i]), abs(w[i]) / fastest * most)
-            fired_s += braked / most * DETUMBLE_STEP_S
-            w[i] += drift[i] / inertia_kg_m2[i] * DETUMBLE_STEP_S - math.copysign(braked, w[i])
-        elapsed_s += DETUMBLE_STEP_S
-    return fired_s, elapsed_s
 
 
 def turn_between(start: Mat3, end: Mat3) -> Vec3:
