@@ -1,6 +1,5 @@
 """Published figures: JSON under `plots/data/`, each with its command, commit, versions and seeds."""
 
-import functools
 import json
 import os
 import subprocess
@@ -46,9 +45,8 @@ def versions() -> dict[str, str]:
     return {package: installed[0].version for package, installed in found.items() if installed}
 
 
-@functools.cache
 def commit() -> str:
-    """The commit: from git, or from `GIT_COMMIT` where only a copy of the tree is; that of the first call."""
+    """The commit: from git, or from `GIT_COMMIT` where only a copy of the tree is."""
     if told := os.environ.get("GIT_COMMIT"):
         return told
     found = subprocess.run(

@@ -111,12 +111,19 @@ def _ordinary(split: str, family: str, level: int, number: int) -> MissionSpec:
 # -- what is written ---------------------------------------------------------------------------
 
 
-def write(seen: Sequence[Candidate], missing: list[str], folder: Path, command: str) -> dict[str, Any]:
-    """Write the splits and their manifest, and give that; a split without tasks is an empty file."""
+def write(
+    seen: Sequence[Candidate], missing: list[str], folder: Path, source: dict[str, str]
+) -> dict[str, Any]:
+    """Write the splits and their manifest, and give that; a split without tasks is an empty file.
+
+    Args:
+        seen: The candidates.
+        missing: What is wrong with cells that are not full.
+        folder: Where to.
+        source: What made them.
+    """
     manifest: dict[str, Any] = {
-        "command": command,
-        "commit": figures.commit(),
-        "sources": evaluate.source_hash(DECIDING),
+        **source,
         "unfilled": missing,
         "splits": {},
     }
@@ -168,15 +175,18 @@ def main() -> None:
     """Certify on all cores, write the splits, and the figure if they are whole."""
     chosen, console = options(), Console()
     command = "make freeze" + (f" ARGS='{shlex.join(sys.argv[1:])}'" if sys.argv[1:] else "")
-    certificates = Certificates(Journal(chosen.journal), evaluate.source_hash(DECIDING))
+    source = {"command": command, "commit": figures.commit(), "sources": evaluate.source_hash(DECIDING)}
+    certificates = Certificates(Journal(chosen.journal), source["sources"])
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(chosen.workers or os.cpu_count(), mp_context=spawn) as pool:
         seen = settled(todo := cells(chosen), certificates, pool)
         refused = freeze_figure.unsolved(seen, chosen.oracle)
         bounds = certificates.bound(pool, refused, chosen.budget)
     missing = unfilled(todo, seen)
-    manifest = write(seen, missing, chosen.into or FROZEN, command)
-    figure = freeze_figure.figure(seen, bounds) | {key: manifest[key] for key in ("unfilled", "splits")}
+    manifest = write(seen, missing, chosen.into or FROZEN, source)
+    figure = freeze_figure.figure(seen, bounds) | {
+        key: manifest[key] for key in ("commit", "unfilled", "splits")
+    }
     console.print(freeze_figure.table(figure), manifest["splits"])
     if whole(chosen):
         note = f"missions from {FIRST_SEEDS}, ood by number; certificate seeds by content hash"
