@@ -11,3 +11,4 @@ def warm_up() -> None:
     leaking = {"faults": (Leak(0.0, 1e-9, (0.0, 0.0, 0.0)),)}  # the one fault with a kernel of its own
     spec = generate("retarget-v0", level=0, seed=0).model_copy(update=leaking)
     Episode(spec, episode_seed=0).step(Coast(duration_s=30))
+    generate("detumble-v0", level=0, seed=0)  # reckons its tumble beforehand
