@@ -51,8 +51,8 @@ LEVELS: Final = range(10)
 KEPT: Final = 64
 """[-] missions kept, since many policies fly the same one."""
 ATTEMPTS: Final = 20_000
-"""[-] most candidates drawn for a mission; the mean is 2 to 80 by level of a short family, and over 1000 at
-the flagship's last."""
+"""[-] most candidates drawn for a mission; the mean is 2 to 80 by level of a short family, and some hundreds
+for the flagship."""
 
 
 @functools.lru_cache(maxsize=KEPT)

@@ -17,7 +17,6 @@ End: the last directive done; a window missed; a hard rule broken; the clock; th
 Version history: v0.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,7 +26,6 @@ from orbital_ops_env.missions.anomaly import EARLIEST_S, draw_fault, share_at
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.plan import CALM_DEG_S, Leg, Plan
 from orbital_ops_env.missions.targets import CATALOGUE
-from orbital_ops_env.sim.frames import dcm_from_ep, unit
 
 FAMILY: Final = "detumble-v0"
 FIRST: Final = tuple(CATALOGUE)
@@ -85,10 +83,8 @@ def candidate(level: int, rng: np.random.Generator, seed: int, first: str) -> Mi
         demanding=bool(rng.random() < row.demanding),
         share=share_at(level),
     )
-    omega = math.radians(rng.uniform(*row.rate_deg_s)) * unit(rng.normal(size=3))
-    quaternion = rng.normal(size=4)
-    plan.tumble(omega, dcm_from_ep(quaternion / np.linalg.norm(quaternion)))
-    faults = draw_fault(rng, KINDS, plan.share, (EARLIEST_S, FAULT_BY * plan.now), omega)
+    plan.tumble(row.rate_deg_s)
+    faults = draw_fault(rng, KINDS, plan.share, (EARLIEST_S, FAULT_BY * plan.now), np.array(plan.omega))
     legs = [Leg(_rate(plan), row.dwell_s, row.tolerance_deg) for _ in range(row.targets)]
     if not (plan.acquire(legs[0]) and all(plan.add(leg, sizes_deg=TURN_DEG) for leg in legs[1:])):
         return None

@@ -35,7 +35,6 @@ from orbital_ops_env.missions.plan import DRIFT_CLOSES_S, RESERVE_G, Leg, Plan
 from orbital_ops_env.missions.rules import BatteryFloor, FlightRule, KeepOut, QuietWindow, RateCap, Reserve
 from orbital_ops_env.missions.targets import NAMED, STARS
 from orbital_ops_env.sim.faults import Fault
-from orbital_ops_env.sim.frames import dcm_from_ep, unit
 from orbital_ops_env.sim.state import Power, target_frame
 
 FAMILY: Final = "mission-ops-v0"
@@ -151,9 +150,7 @@ def candidate(level: int, rng: np.random.Generator, seed: int, first: str) -> Mi
         demanding=True,
         share=1.0,
     )
-    omega = math.radians(rng.uniform(*row.rate_deg_s)) * unit(rng.normal(size=3))
-    quaternion = rng.normal(size=4)
-    plan.tumble(omega, dcm_from_ep(quaternion / np.linalg.norm(quaternion)))
+    plan.tumble(row.rate_deg_s)
     stays_s = row.quiet_s + DRIFT_CLOSES_S
     take_up = Leg(PLANNED_DEG_S, DWELL_S, row.tolerance_deg, stays_s=stays_s)
     if not plan.acquire(take_up):

@@ -39,7 +39,7 @@ from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.rules import FlightRule, KeepOut, QuietWindow, RateCap, Reserve, SunKeepOut
 from orbital_ops_env.missions.targets import CATALOGUE, named, panel_w, visible
 from orbital_ops_env.sim.faults import Fault
-from orbital_ops_env.sim.frames import Mat3, Vec3, mrp_from_dcm, triple
+from orbital_ops_env.sim.frames import Mat3, Vec3, dcm_from_ep, mrp_from_dcm, triple, unit
 from orbital_ops_env.sim.state import Orbit, Power, SpacecraftConfig, Start, Sun, target_frame
 
 RATE_CAP_LEVEL: Final = 3
@@ -185,10 +185,13 @@ class Plan:
         self.home = self.frame = target_frame(CATALOGUE[home], self.orbit, 0.0)
         return True
 
-    def tumble(self, omega_BN_B: Vec3, dcm_BN: Mat3) -> None:
-        """Begin with a body rate [rad/s] and nothing known of the attitude instead, and null the rate."""
-        tumble_g, tumble_s = detumble(omega_BN_B, SpacecraftConfig())
-        self.home, self.omega = dcm_BN, triple(omega_BN_B)
+    def tumble(self, rates_deg_s: tuple[float, float]) -> None:
+        """Begin at an attitude that nobody knows, with a body rate between two instead; null the rate."""
+        omega = math.radians(self.rng.uniform(*rates_deg_s)) * unit(self.rng.normal(size=3))
+        quaternion = self.rng.normal(size=4)
+        self.home = dcm_from_ep(quaternion / np.linalg.norm(quaternion))
+        self.omega = triple(omega)
+        tumble_g, tumble_s = detumble(omega, SpacecraftConfig())
         self.gas_g += tumble_g + REACQUIRE_G
         self.variance += (DETUMBLE_SD * tumble_g) ** 2
         self.now = tumble_s

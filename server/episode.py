@@ -59,8 +59,8 @@ class Episode:
 
     def step(self, command: AnyCommand) -> OrbitalOpsObservation:
         """Fly one command, score it and see how the mission stands."""
-        limits = replace(self._limits, edges_s=self.spec.edges(self._onboard))
-        snapshot = self._plant.execute(command, limits)
+        edges_s = self.spec.edges(self._onboard)
+        snapshot = self._plant.execute(command, replace(self._limits, edges_s=edges_s))
         self.turns += 1
         self._true = self.spec.advance(self._true, snapshot.truth)
         self._onboard = self._sequence.advance(self._onboard, snapshot.estimate)

@@ -11,7 +11,9 @@ from numba import njit
 from orbital_ops_env.sim.frames import Vec3
 
 STEP_S = 0.25
+"""[s] of the integration."""
 STOPPED_RAD_S = math.radians(0.05)
+"""[rad/s] about each axis, what counts as stopped."""
 
 
 @njit(cache=True)
