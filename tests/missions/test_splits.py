@@ -48,7 +48,8 @@ def test_a_frozen_split_is_what_its_manifest_says(split: str) -> None:
     assert hashlib.sha256(content).hexdigest() == told["sha256"]
     assert num_tasks(split) == content.count(b"\n") == told["tasks"]
     assert encode(decode(content)) == content
-    assert set(MANIFEST) == {"command", "commit", "unfilled", "splits"}
+    assert set(MANIFEST) == {"command", "commit", "sources", "unfilled", "splits"}
+    assert MANIFEST["unfilled"] == []
 
 
 def test_the_frozen_data_are_small() -> None:
