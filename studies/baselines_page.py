@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from orbital_ops_env.studies import figures
-from orbital_ops_env.studies.baselines_figure import ACCEPTED, ATTACKED, NAME, SHOWN
+from orbital_ops_env.studies.baselines_figure import ACCEPTED, ATTACKED, SHOWN
 from orbital_ops_env.studies.reward_page import wrapped
 from orbital_ops_env.studies.success import POLICIES
 from orbital_ops_env.studies.zoo import RED_TEAM
@@ -30,11 +30,6 @@ Policies that are after return without success ([reward_audit.md](reward_audit.m
 ACCEPTANCE_TEXT: Final = """\
 Share of a family's candidates that the certificate accepted when the splits were frozen, the mean over
 levels. The candidate that fills a cell is left out of its share, since it is always accepted."""
-
-
-def made() -> bool:
-    """Whether there is a figure to tell of."""
-    return (figures.DATA / NAME).exists()
 
 
 def summary(data: Mapping[str, Any]) -> str:

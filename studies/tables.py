@@ -274,8 +274,7 @@ def readme() -> str:
     text = embed(text, "reward", reward_page.reward_table())
     text = embed(text, "audit", reward_page.audit_summary(figures.read("reward_audit.json")))
     text = embed(text, "levels", levels(figures.read("levels.json")))
-    if baselines_page.made():
-        text = embed(text, "baselines", baselines_page.summary(figures.read(baselines_figure.NAME)))
+    text = embed(text, "baselines", baselines_page.summary(figures.read(baselines_figure.NAME)))
     text = embed(text, "instruments", instruments(figures.read("instruments.json")))
     text = embed(text, "gate", gate(figures.read("gate.json")))
     return embed(text, "bench", bench(figures.read("bench.json")))
@@ -293,8 +292,7 @@ def main() -> None:
     MISSIONS.write_text(missions())
     reward_page.CARD.write_text(reward_page.card_page())
     reward_page.AUDIT.write_text(reward_page.audit_page(figures.read("reward_audit.json")))
-    if baselines_page.made():
-        baselines_page.PAGE.write_text(baselines_page.page(figures.read(baselines_figure.NAME)))
+    baselines_page.PAGE.write_text(baselines_page.page(figures.read(baselines_figure.NAME)))
 
 
 if __name__ == "__main__":

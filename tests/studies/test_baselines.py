@@ -171,7 +171,6 @@ def test_the_picture_is_drawn_and_the_same_twice(tmp_path: Path) -> None:
     assert set(baselines_plot.LINES) == set(POLICIES)
 
 
-@pytest.mark.skipif(not baselines_page.made(), reason="`make baselines` has not been run")
 def test_the_page_shows_the_committed_figure() -> None:
     assert baselines_page.page(figures.read(baselines_figure.NAME)) == baselines_page.PAGE.read_text()
 
