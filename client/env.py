@@ -86,7 +86,8 @@ class OrbitalOpsEnv(EnvClient[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOp
     def _step_payload(self, action: OrbitalOpsAction) -> dict[str, Any]:
         if not isinstance(action, OrbitalOpsAction):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
-                f"expected an OrbitalOpsAction, got {type(action).__name__}; text is read by client.parse"
+                f"expected an OrbitalOpsAction, got {type(action).__name__}; "
+                "a reply becomes one by OrbitalOpsAction(command=commands.parse(reply))"
             )
         return action.model_dump(mode="json")
 

@@ -1,4 +1,4 @@
-"""Mission operations: the flagship, the first hours of a small satellite under tens of flight rules.
+"""Mission operations: fly the first hours of a small satellite under tens of flight rules: the flagship.
 
 Description: From separation on: null the tumble, find the first star, keep still through a quiet window, take
     an image and send it down, charge, survey star after star while something breaks unannounced, and hold

@@ -100,7 +100,9 @@ class Reference:
     def _slew_rate(self, view: PolicyView) -> float:
         legs = turns_ahead(view)
         least = BRISK_DEG_S if self._diagnosis.has("gyro_drift") else 0.0
-        menus = [_menu(view, leg, least) if leg.angle_deg else [SLOWEST_DEG_S] for leg in legs[:HORIZON]]
+        menus = [
+            allowed_rates(view, leg, least) if leg.angle_deg else [SLOWEST_DEG_S] for leg in legs[:HORIZON]
+        ]
         moving_g = MOVING_G * view.telemetry.rate_deg_s
         gas_g = view.telemetry.propellant_g - self._diagnosis.lost_g - moving_g
         kept = (0.0, 0.0) if self._diagnosis.findings else (FAULT_G, FAULT_S)
@@ -157,7 +159,7 @@ def _leg(directive: DirectiveBrief, angle_deg: float) -> Leg:
     )
 
 
-def _menu(view: PolicyView, leg: Leg, least_deg_s: float) -> list[float]:
+def allowed_rates(view: PolicyView, leg: Leg, least_deg_s: float) -> list[float]:
     """[deg/s] Rates of a turn from a least one on that no rate cap forbids until its window closes."""
     now = view.telemetry.time_s
     caps = [rule for rule in view.brief.rules if rule.kind == "rate_cap"]

@@ -17,6 +17,7 @@ from orbital_ops_env.models import OrbitalOpsObservation
 from orbital_ops_env.rewards.rubric import MissionRubric
 from orbital_ops_env.rewards.terms import Standing
 from orbital_ops_env.server.observe import brief, observe
+from orbital_ops_env.sim.faults import Fault
 from orbital_ops_env.sim.plant import Plant
 from orbital_ops_env.sim.state import Limits, Snapshot
 
@@ -46,11 +47,17 @@ class Episode:
         self._wrong_reports = 0
         self._limits = limits(spec.rules)
         self._named: set[tuple[str, int | None]] = set()
+        self._as_flown = spec
         self._plant = Plant(spec.start, dict(spec.targets), episode_seed, faults=spec.faults, others=NAMED)
         self._true = spec.advance(spec.begin(), self.snapshot.truth)
         self._sequence = spec.model_copy(update={"rules": ()})
         self._onboard = self._sequence.advance(spec.begin(), self.snapshot.estimate)
         self.observation = self._observe(None, reward=None)
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What breaks, as it did: a thruster's fault is on the branch that was selected then."""
+        return self._plant.faults
 
     @property
     def snapshot(self) -> Snapshot:
@@ -62,6 +69,7 @@ class Episode:
         edges_s = self.spec.edges(self._onboard)
         snapshot = self._plant.execute(command, replace(self._limits, edges_s=edges_s))
         self.turns += 1
+        self._as_flown = self.spec.model_copy(update={"faults": self._plant.faults})
         self._true = self.spec.advance(self._true, snapshot.truth)
         self._onboard = self._sequence.advance(self._onboard, snapshot.estimate)
         self._readable += not isinstance(command, Unreadable)
@@ -80,13 +88,13 @@ class Episode:
         if not isinstance(command, ReportFault) or self.snapshot.reason == "refused":
             return
         report = (command.kind, command.unit)
-        if report in self.spec.acting(self.snapshot.began):
+        if report in self._as_flown.acting(self.snapshot.began):
             self._named.add(report)
         else:
             self._wrong_reports += 1
 
     def _standing(self) -> Standing:
-        unreported = self.spec.acting(self.snapshot.began) - self._named
+        unreported = self._as_flown.acting(self.snapshot.began) - self._named
         return Standing(
             self.spec, self._true, self.turns, self._readable, self._wrong_reports, len(unreported)
         )

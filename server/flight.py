@@ -13,6 +13,7 @@ from orbital_ops_env.policies import Policy
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.policies.script import Cycle, Script
 from orbital_ops_env.server.episode import Episode
+from orbital_ops_env.sim.faults import Fault
 from orbital_ops_env.sim.state import Snapshot
 
 
@@ -31,6 +32,8 @@ class Flight:
     snapshots: tuple[Snapshot, ...]
     outcome: Outcome
     components: dict[str, float]
+    faults: tuple[Fault, ...]
+    """What broke, as it did."""
 
     @property
     def succeeded(self) -> bool:
@@ -69,6 +72,7 @@ def fly(spec: MissionSpec, policy: Policy, episode_seed: int) -> Flight:
         snapshots=tuple(snapshots),
         outcome=episode.outcome,
         components=episode.rubric.components,
+        faults=episode.faults,
     )
 
 

@@ -53,20 +53,26 @@ def _(fault: TrackerOutage, vehicle: "Vehicle") -> None:
 
 @inflict.register(StuckClosed)
 def _(fault: StuckClosed, vehicle: "Vehicle") -> None:
-    valves = vehicle.valves.memory
-    valves.closed_s = _replaced(valves.closed_s, fault.unit - 1, fault.onset_s)
+    def jam() -> None:
+        valves = vehicle.valves.memory
+        valves.closed_s = _replaced(valves.closed_s, vehicle.struck(fault).unit - 1, fault.onset_s)
+
+    vehicle.changes.append((fault.onset_s, jam))
 
 
 @inflict.register(StuckOpen)
 def _(fault: StuckOpen, vehicle: "Vehicle") -> None:
-    valves = vehicle.valves.memory
-    valves.open_s = _replaced(valves.open_s, fault.unit - 1, fault.onset_s)
+    def jam() -> None:
+        valves = vehicle.valves.memory
+        valves.open_s = _replaced(valves.open_s, vehicle.struck(fault).unit - 1, fault.onset_s)
+
+    vehicle.changes.append((fault.onset_s, jam))
 
 
 @inflict.register(WeakThruster)
 def _(fault: WeakThruster, vehicle: "Vehicle") -> None:
     def weaken() -> None:
-        jet = vehicle.thrusters.thrusterData[fault.unit - 1]
+        jet = vehicle.thrusters.thrusterData[vehicle.struck(fault).unit - 1]
         jet.MaxThrust = fault.share * vehicle.craft.thrusters.thrust_n
 
     vehicle.changes.append((fault.onset_s, weaken))

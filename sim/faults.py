@@ -1,12 +1,15 @@
 """What can break on the spacecraft, when and how badly; it acts on physics or sensors and is never named."""
 
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from orbital_ops_env.commands import Unit
 
+BRANCH_UNITS: Final = 6
+"""[-] thrusters of a branch."""
 Onset = Annotated[float, Field(ge=0, multiple_of=1)]
 """[s] mission time from which a fault acts, a whole second."""
 
@@ -35,6 +38,7 @@ class StuckClosed:
 
     onset_s: Onset
     unit: Unit
+    """What breaks: its mirror if the other branch is selected at the onset, so that nobody can dodge it."""
     kind: Literal["stuck_closed"] = "stuck_closed"
 
 
@@ -44,6 +48,7 @@ class StuckOpen:
 
     onset_s: Onset
     unit: Unit
+    """As that of `StuckClosed`."""
     kind: Literal["stuck_open"] = "stuck_open"
 
 
@@ -53,6 +58,7 @@ class WeakThruster:
 
     onset_s: Onset
     unit: Unit
+    """As that of `StuckClosed`."""
     share: Annotated[float, Field(gt=0, lt=1)]
     """[-] of thrust and flow that is left."""
     kind: Literal["weak_thruster"] = "weak_thruster"
@@ -94,9 +100,15 @@ class PanelLoss:
     kind: Literal["panel"] = "panel"
 
 
-Fault = GyroBias | GyroDrift | TrackerOutage | StuckClosed | StuckOpen | WeakThruster | Leak | PanelLoss
+ThrusterFault = StuckClosed | StuckOpen | WeakThruster
+Fault = GyroBias | GyroDrift | TrackerOutage | ThrusterFault | Leak | PanelLoss
+
+
+def on_branch(fault: ThrusterFault, branch: int) -> ThrusterFault:
+    """A fault as it strikes while a branch is selected, 0 for A, 1 for B."""
+    return replace(fault, unit=(fault.unit - 1) % BRANCH_UNITS + BRANCH_UNITS * branch + 1)
 
 
 def unit_of(fault: Fault) -> int | None:
     """[-] The thruster that is broken; None for a fault of another subsystem."""
-    return fault.unit if isinstance(fault, StuckClosed | StuckOpen | WeakThruster) else None
+    return fault.unit if isinstance(fault, ThrusterFault) else None

@@ -18,7 +18,7 @@ from orbital_ops_env.commands import AnyCommand
 from orbital_ops_env.sim import kernels
 from orbital_ops_env.sim.autopilot import Autopilot
 from orbital_ops_env.sim.constants import NITROGEN_GAS_CONSTANT
-from orbital_ops_env.sim.faults import Fault, StuckOpen
+from orbital_ops_env.sim.faults import BRANCH_UNITS, Fault, StuckOpen
 from orbital_ops_env.sim.state import (
     EndReason,
     LimitName,
@@ -156,10 +156,15 @@ class Plant:
         start, variation = draw_variation(start, episode_seed, self.craft)
         stations = {name: target for name, target in targets.items() if isinstance(target, Site)}
         self._vehicle = Vehicle(start, variation, self.craft, faults, stations)
-        self._open = [fault for fault in faults if isinstance(fault, StuckOpen)]
+        self._faults = tuple(faults)
         self._pilot = Autopilot(self._vehicle, start.orbit, self.craft)
         self._row = self._vehicle.advance(0.0)[-1]
         self.snapshot = self._observe(self._row[None], "start", "")
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What breaks: as it began, or as it would begin if it did now."""
+        return tuple(map(self._vehicle.as_struck, self._faults))
 
     @property
     def t(self) -> float:
@@ -244,8 +249,9 @@ class Plant:
         valves = self._vehicle.valves.memory
         return [
             max(fault.onset_s + OPEN_S - t, 0.0)
-            for fault in self._open
-            if (fault.unit - 1) // 6 == valves.branch
+            for fault in self.faults
+            if isinstance(fault, StuckOpen)
+            and (fault.unit - 1) // BRANCH_UNITS == valves.branch
             and valves.periods[fault.unit - 1] < kernels.OPEN_PERIODS
         ]
 

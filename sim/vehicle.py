@@ -50,7 +50,7 @@ from orbital_ops_env.sim.constants import (
     MU_EARTH,
 )
 from orbital_ops_env.sim.damage import inflict
-from orbital_ops_env.sim.faults import Fault
+from orbital_ops_env.sim.faults import Fault, ThrusterFault, on_branch
 from orbital_ops_env.sim.frames import Vec3, dcm_from_mrp, ep_from_mrp, ep_of_rotation, ep_product
 from orbital_ops_env.sim.state import PANEL_B, Site, SpacecraftConfig, Start
 from orbital_ops_env.sim.variation import Variation
@@ -111,12 +111,25 @@ class Vehicle:
         self._recorder(variation)
         self.changes: list[tuple[float, Callable[[], None]]] = []
         """[s] Mission times, in order, and what changes then."""
+        self._struck: dict[ThrusterFault, ThrusterFault] = {}
+        """Faults of thrusters as they began, by what they were to be."""
         self.kept: tuple[Any, ...] = ()
         """Modules that nothing else refers to."""
         for fault in sorted(faults, key=lambda fault: fault.onset_s):
             inflict(fault, self)
         self._sim.InitializeSimulation()
         self._ring = self.recorder.memory.rows
+
+    def struck(self, fault: ThrusterFault) -> ThrusterFault:
+        """Let a fault begin now, on the branch that is selected."""
+        self._struck[fault] = on_branch(fault, int(self.valves.memory.branch))
+        return self._struck[fault]
+
+    def as_struck(self, fault: Fault) -> Fault:
+        """A fault as it began, or as it would begin now."""
+        if not isinstance(fault, ThrusterFault):
+            return fault
+        return self._struck.get(fault) or on_branch(fault, int(self.valves.memory.branch))
 
     def advance(self, t: float) -> np.ndarray:
         """Run to a whole second; the control step at that time belongs to what is commanded then.

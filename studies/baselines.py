@@ -1,6 +1,6 @@
 """`make baselines`: what policies without a language model reach on the splits.
 
-Six policies fly every task of every split, of `train` a sample, on the episode that the task is scored on;
+Seven policies fly every task of every split, of `train` a sample, on the episode that the task is scored on;
 the red team flies `val` besides. The figure goes to `plots/data/baselines.json`, its pages to
 `docs/baselines.md`. A run of fewer splits or tasks prints its page and writes nothing.
 """
@@ -19,11 +19,11 @@ from orbital_ops_env.missions import splits
 from orbital_ops_env.missions.splits import Task
 from orbital_ops_env.server.flight import fly
 from orbital_ops_env.studies import baselines_figure, baselines_page, baselines_plot, figures
-from orbital_ops_env.studies.baselines_figure import ATTACKED, Row
+from orbital_ops_env.studies.baselines_figure import ATTACKED, LEADERBOARD, Row
 from orbital_ops_env.studies.evaluate import positive
 from orbital_ops_env.studies.instruments import fly_all
 from orbital_ops_env.studies.success import POLICIES
-from orbital_ops_env.studies.zoo import RED_TEAM
+from orbital_ops_env.studies.zoo import RED_TEAM, ZOO
 
 SAMPLED: Final = "train"
 """The split that is too large to be flown,"""
@@ -56,7 +56,7 @@ def indices(split: str, count: int) -> list[int]:
 
 def policies(split: str) -> list[str]:
     """Who flies a split."""
-    return list(dict.fromkeys((*POLICIES, *RED_TEAM))) if split == ATTACKED else list(POLICIES)
+    return list(dict.fromkeys((*LEADERBOARD, *(RED_TEAM if split == ATTACKED else ()))))
 
 
 def jobs(split: str, tasks: Iterable[Task]) -> list[Job]:
@@ -67,7 +67,7 @@ def jobs(split: str, tasks: Iterable[Task]) -> list[Job]:
 def flown(job: Job) -> Row:
     """Fly a job; what goes wrong says in which."""
     spec, name = job.task.spec, job.policy
-    policy = POLICIES[name]() if name in POLICIES else RED_TEAM[name](spec)
+    policy = POLICIES[name]() if name in POLICIES else ZOO[name](spec)
     try:
         flight = fly(spec, policy, job.task.episode_seed)
     except Exception as error:

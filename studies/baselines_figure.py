@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from orbital_ops_env.studies import figures
+from orbital_ops_env.studies.success import POLICIES
 from orbital_ops_env.training.results import interval, wilson
 
 Figure = dict[str, Any]
@@ -13,6 +14,8 @@ SHOWN: Final = "test"
 """The split of the README and of the plot."""
 ATTACKED: Final = "val"
 """The split that the red team flies."""
+LEADERBOARD: Final = (*POLICIES, "reader")
+"""Who flies every split: `POLICIES`, and a script from the brief, which tells where feedback matters."""
 FREEZE: Final = "freeze.json"
 """Figure that tells how many missions the certificate accepts."""
 ACCEPTED: Final = ("low", "high")

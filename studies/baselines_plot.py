@@ -7,8 +7,7 @@ from typing import Any, Final
 from matplotlib.figure import Figure
 
 from orbital_ops_env.studies import figures
-from orbital_ops_env.studies.baselines_figure import SHOWN
-from orbital_ops_env.studies.success import POLICIES
+from orbital_ops_env.studies.baselines_figure import LEADERBOARD, SHOWN
 
 PICTURE: Final = figures.ROOT / "plots" / "baselines.png"
 COLUMNS: Final = 4
@@ -20,12 +19,13 @@ FONT: Final = 13
 LINES: Final = {
     "reference": ("o-", "tab:blue"),
     "rules": ("s-", "tab:orange"),
+    "reader": ("d-", "tab:green"),
     "random": ("x-", "tab:red"),
     "idle": ("v:", "tab:grey"),
     "fire": ("+:", "tab:brown"),
     "safe_mode": ("^:", "tab:purple"),
 }
-"""Marker with line, and colour, of each of `POLICIES`."""
+"""Marker with line, and colour, of each of `LEADERBOARD`."""
 
 
 def draw(data: Mapping[str, Any], path: Path = PICTURE) -> Path:
@@ -45,11 +45,11 @@ def draw(data: Mapping[str, Any], path: Path = PICTURE) -> Path:
     figure: Any = Figure(figsize=size, dpi=DPI, layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     for panel, family in zip(panels.flat, families, strict=False):
-        _panel(panel, family, {name: board[name]["families"][family]["levels"] for name in POLICIES})
+        _panel(panel, family, {name: board[name]["families"][family]["levels"] for name in LEADERBOARD})
     for panel in panels.flat[len(families) :]:
         panel.set_axis_off()
     handles, labels = panels.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(POLICIES), fontsize=FONT)
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(LEADERBOARD), fontsize=FONT)
     figure.supxlabel("level", fontsize=FONT)
     figure.supylabel(f"success on {SHOWN}", fontsize=FONT)
     figure.savefig(path, metadata={"Software": None})

@@ -2,11 +2,14 @@
 
     make evaluate POLICY=rules ARGS='--families retarget-v0 --levels 0 4 9 --missions 100 --episodes 4'
     make evaluate POLICY=my.module:MyPolicy WIRE=1
+    make evaluate POLICY=my.module:MyPolicy ARGS='--split test'
 
 Without the wire unless `WIRE=1` puts a server in between; both give the same rows. Each episode is a JSON
 line in `outputs/evaluate/<policy>.jsonl`, which a new evaluation of the policy replaces once it is whole, and
-`leaderboard.md` there ranks all policies on the same levels of this very environment. A new policy is one
-class: the class `MyPolicy` in `policies/my_policy.py`, or `package.module:Class` from a folder on PYTHONPATH.
+`leaderboard.md` there ranks all policies on the same levels of this very environment. With `--split` every
+task of a split is flown, on the episode that it is scored on, and both files are in a folder of the split's
+name. A new policy is one class: the class `MyPolicy` in `policies/my_policy.py`, or `package.module:Class`
+from a folder on PYTHONPATH.
 """
 
 import argparse
@@ -34,6 +37,7 @@ from orbital_ops_env.client import (
     view,
 )
 from orbital_ops_env.commands import AnyCommand
+from orbital_ops_env.missions import splits
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.policies import Policy
 from orbital_ops_env.server.flight import fly
@@ -45,6 +49,8 @@ OUTPUT: Final = Path("outputs/evaluate")
 LEADERBOARD: Final = "leaderboard.md"
 FIRST_SEED: Final = 40_000
 """Missions from here on, which no other study flies."""
+MISSIONS, EPISODES = 20, 1
+"""[-] missions of each family and level, and episodes of each."""
 EPISODE_STRIDE: Final = 1_000_003
 """Between the seeds of two episodes of one mission."""
 HELD: Final = ("commands.py", "models.py", "sim", "missions", "rewards", "server")
@@ -68,6 +74,9 @@ class Job:
     episode_seed: int
     url: str | None = None
     """A server to fly it on; None for none in between."""
+    split: str | None = None
+    index: int = 0
+    """The task, if it is one of a split."""
 
 
 def resolve(name: str) -> Policy:
@@ -117,6 +126,18 @@ def jobs(
     ]
 
 
+def tasks(
+    policy: str, split: str, families: Sequence[str], levels: Sequence[int], url: str | None
+) -> list[Job]:
+    """The tasks of a split that are of some families and levels."""
+    told: list[Job] = []
+    for index in range(splits.num_tasks(split)):
+        spec, episode_seed = (task := splits.task(split, index)).spec, task.episode_seed
+        if spec.family in families and spec.level in levels:
+            told.append(Job(policy, spec.family, spec.level, spec.seed, episode_seed, url, split, index))
+    return told
+
+
 def flown(job: Job) -> Row:
     """Fly a job; what goes wrong says in which."""
     try:
@@ -129,7 +150,8 @@ def flown(job: Job) -> Row:
 
 
 def _in_process(job: Job) -> Row:
-    spec = generate(job.family, job.level, job.seed)
+    drawn = functools.partial(generate, job.family, job.level, job.seed)
+    spec = splits.task(job.split, job.index).spec if job.split else drawn()
     flight = fly(spec, resolve(job.policy), job.episode_seed)
     return _row(
         job,
@@ -146,8 +168,9 @@ def _over_the_wire(job: Job, url: str) -> Row:
     policy, commands, rationales = resolve(job.policy), list[AnyCommand](), list[str]()
     policy.begin(job.seed)
     mission = {"family": job.family, "level": job.level, "seed": job.seed}
+    task = {"split": job.split, "index": job.index} if job.split else mission
     with cast(Any, OrbitalOpsEnv(url).sync()) as env:  # pyright: ignore
-        told: OrbitalOpsObservation = env.reset(**mission, episode_seed=job.episode_seed).observation
+        told: OrbitalOpsObservation = env.reset(**task, episode_seed=job.episode_seed).observation
         views = [view(told)]
         while not told.done:
             commands.append(policy.act(views[-1]))
@@ -267,6 +290,13 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def _todo(chosen: argparse.Namespace, url: str | None) -> list[Job]:
+    if chosen.split:
+        return tasks(chosen.policy, chosen.split, chosen.families, chosen.levels, url)
+    counts = (chosen.missions or MISSIONS, chosen.episodes or EPISODES)
+    return jobs(chosen.policy, chosen.families, chosen.levels, *counts, url)
+
+
 def main() -> int:
     """Evaluate one policy; the exit status."""
     parser = argparse.ArgumentParser(
@@ -275,21 +305,24 @@ def main() -> int:
     parser.add_argument("policy", help="name in policies/, or package.module:Class")
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--levels", nargs="+", type=int, default=list(range(10)), choices=range(10))
-    parser.add_argument("--missions", type=positive, default=20, help="of each family and level; %(default)s")
-    parser.add_argument("--episodes", type=positive, default=1, help="of each mission; %(default)s")
+    parser.add_argument("--split", choices=splits.FROZEN_SPLITS, help="its tasks instead of fresh missions")
+    parser.add_argument("--missions", type=positive, help=f"of each family and level; {MISSIONS}")
+    parser.add_argument("--episodes", type=positive, help=f"of each mission; {EPISODES}")
     parser.add_argument("--wire", action="store_true", help="through a server of its own")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="folder; %(default)s")
     chosen = parser.parse_args()
+    if chosen.split and (chosen.missions or chosen.episodes):
+        parser.error(f"{chosen.split} has its own missions and episodes: leave --missions and --episodes out")
     try:
         resolve(chosen.policy)
+        chosen.output /= chosen.split or ""
         chosen.output.mkdir(parents=True, exist_ok=True)
         read(chosen.output)
     except (ValueError, OSError) as error:
         parser.error(str(error))
     path = chosen.output / f"{chosen.policy.replace(':', '.')}.jsonl"
     with local_server() if chosen.wire else nullcontext() as url:
-        todo = jobs(chosen.policy, chosen.families, chosen.levels, chosen.missions, chosen.episodes, url)
-        evaluate(todo, path)
+        evaluate(_todo(chosen, url), path)
     board = leaderboard(read(chosen.output))
     (chosen.output / LEADERBOARD).write_text(board + "\n")
     print(f"{board}\n\n{path}\n{chosen.output / LEADERBOARD}")

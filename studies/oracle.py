@@ -20,7 +20,6 @@ from orbital_ops_env.commands import (
     DETUMBLE_RATES_DEG_S,
     DURATIONS_S,
     SLEW_RATES_DEG_S,
-    THRUSTER_FAULTS,
     AnyCommand,
     CalibrateGyro,
     Coast,
@@ -34,7 +33,7 @@ from orbital_ops_env.policies import Policy
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.policies.signatures import Finding
 from orbital_ops_env.server.flight import Flight, fly
-from orbital_ops_env.sim.faults import unit_of
+from orbital_ops_env.sim.faults import Fault, ThrusterFault, on_branch, unit_of
 
 BUDGET: Final = 40
 """Flights for a mission."""
@@ -43,8 +42,7 @@ BUDGET: Final = 40
 class Told(Reference):
     """`reference` that is told what breaks.
 
-    It leaves a thruster's branch before the thruster breaks, and works round any other fault as soon as it
-    has begun; it never looks for one nor reports it.
+    It works round a fault as soon as it has begun; it never looks for one nor reports it.
 
     Args:
         spec: The mission, faults included.
@@ -53,16 +51,30 @@ class Told(Reference):
     def __init__(self, spec: MissionSpec) -> None:
         super().__init__()
         self._faults = spec.faults
+        self._struck: dict[Fault, Fault] = {}
+
+    def begin(self, seed: int) -> None:
+        """Forget the last episode."""
+        super().begin(seed)
+        self._struck = {}
 
     def act(self, view: PolicyView) -> AnyCommand:
         """The next command."""
         now = view.telemetry.time_s
-        due = [fault for fault in self._faults if fault.kind in THRUSTER_FAULTS or fault.onset_s <= now]
+        due = [fault for fault in self._faults if fault.onset_s <= now]
         if not due:
             return self._procedure.act(view)
-        self._diagnosis.findings = [Finding(fault.kind, unit_of(fault)) for fault in due]
+        for fault in due:
+            self._struck.setdefault(fault, _struck(fault, "AB".index(view.telemetry.branch)))
+        self._diagnosis.findings = [
+            Finding(fault.kind, unit_of(fault)) for fault in map(self._struck.__getitem__, due)
+        ]
         self._diagnosis.reported = set(self._diagnosis.findings)
         return super().act(view)
+
+
+def _struck(fault: Fault, branch: int) -> Fault:
+    return on_branch(fault, branch) if isinstance(fault, ThrusterFault) else fault
 
 
 class Amended:

@@ -72,7 +72,7 @@ def _lane(flown: Record, name: str) -> float:
 
 def _faults(panel: Panel, flown: Record) -> None:
     """What broke from when on, in words."""
-    for number, fault in enumerate(flown.flight.spec.faults, start=1):
+    for number, fault in enumerate(flown.flight.faults, start=1):
         lane = _lane(flown, f"F{number}")
         late = "" if fault in flown.broke else ": after the end of the mission"
         text = f"<b>{damage(fault)}</b>{late}"

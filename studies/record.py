@@ -56,7 +56,7 @@ class Record:
     @property
     def broke(self) -> list[Fault]:
         """Faults that acted before the mission was decided, in order of onset."""
-        faults = sorted(self.flight.spec.faults, key=lambda fault: fault.onset_s)
+        faults = sorted(self.flight.faults, key=lambda fault: fault.onset_s)
         return [fault for fault in faults if fault.onset_s < self.over_s]
 
 

@@ -91,16 +91,16 @@ def fresh_jobs(families: Sequence[str], missions: int) -> list[Job]:
 def flown(job: Job) -> Flown:
     """Fly a job."""
     flight = fly(generate(job.family, job.level, job.seed), POLICIES[job.policy](), job.seed)
-    broken = {(fault.kind, unit_of(fault)) for fault in flight.spec.faults}
+    broken = {(fault.kind, unit_of(fault)) for fault in flight.faults}
     reports = {(sent.kind, sent.unit) for sent in flight.commands if isinstance(sent, ReportFault)}
     unused = flight.spec.turns - len(flight.commands)
     return Flown(job, flight.succeeded, _fault(flight), bool(reports), reports == broken, unused)
 
 
 def _fault(flight: Flight) -> str | None:
-    if not flight.spec.faults:
+    if not flight.faults:
         return ""
-    fault = flight.spec.faults[0]
+    fault = flight.faults[0]
     return fault.kind if fault.onset_s <= judged(flight).t else None
 
 

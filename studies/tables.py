@@ -18,6 +18,7 @@ from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.studies import baselines_figure, baselines_page, figures, reward_page
+from orbital_ops_env.studies.certificate import BARS
 from orbital_ops_env.studies.reward_page import wrapped
 from orbital_ops_env.training import config
 from orbital_ops_env.training.slots import RUNGS
@@ -75,6 +76,13 @@ INSTRUMENTS_KEYS: Final = (
     "random_from_2",
     "live_groups",
 )
+CERTIFICATE_HEAD: Final = ("| missions | how many | judged rightly | at least |", "|---|---|---|---|")
+CERTIFICATE_ROWS: Final = (
+    ("reject_unsolvable", "unsolvable: gas below what their momentum takes"),
+    ("reject_coin_flip", "coin flips: a hidden seed decides"),
+    ("reject_trivial", "trivial: they succeed without any command"),
+    ("accept_good", "good: `reference` solves 63 of 64 other seeds"),
+)
 BENCH_HEAD: Final = ("| measure | value | target |", "|---|---|---|")
 BENCH_ROWS: Final = (
     ("reset over the wire / raw Basilisk build", "reset_ratio", "at most 2"),
@@ -94,6 +102,15 @@ def levels(data: dict[str, Any]) -> str:
             rates = (f"{cell[n]['success']:.2f}" if n in cell else "–" for n in names)
             rows.append(f"| `{family}` | {level} | {' | '.join(rates)} |")
     return "\n".join((*LEVELS_HEAD, *rows))
+
+
+def certificate(data: dict[str, Any]) -> str:
+    """How often certificates are right about missions whose worth is known, from `certificate.json`."""
+    rows = (
+        f"| {what} | {data[key + '_counts']['missions']} | {data[key]:.2f} | {BARS[key]:.2f} |"
+        for key, what in CERTIFICATE_ROWS
+    )
+    return _joined((*CERTIFICATE_HEAD, *rows))
 
 
 def bench(data: dict[str, Any]) -> str:
@@ -274,6 +291,7 @@ def readme() -> str:
     text = embed(text, "reward", reward_page.reward_table())
     text = embed(text, "audit", reward_page.audit_summary(figures.read("reward_audit.json")))
     text = embed(text, "levels", levels(figures.read("levels.json")))
+    text = embed(text, "certificate", certificate(figures.read("certificate.json")))
     text = embed(text, "baselines", baselines_page.summary(figures.read(baselines_figure.NAME)))
     text = embed(text, "instruments", instruments(figures.read("instruments.json")))
     text = embed(text, "gate", gate(figures.read("gate.json")))

@@ -156,7 +156,7 @@ def _bands(fig: go.Figure, flown: Record) -> None:
     if flown.broke:
         first, band = flown.broke[0].onset_s, {"fillcolor": FAULT + FAINTEST, "line": {"width": 0}}
         fig.add_shape(x0=first, x1=flown.over_s, name="broken", layer="below", **band, **ALL_ROWS)
-    for fault in flown.flight.spec.faults:
+    for fault in flown.flight.faults:
         onset, line = fault.onset_s, {"color": FAULT, "width": 2, "dash": "dash"}
         fig.add_shape(x0=onset, x1=onset, line=line, name="fault", layer="above", **ALL_ROWS)
 

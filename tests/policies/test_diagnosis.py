@@ -10,6 +10,7 @@ import pytest
 
 from orbital_ops_env.client.render import PolicyView
 from orbital_ops_env.commands import (
+    SWITCH_S,
     AnyCommand,
     CalibrateGyro,
     Check,
@@ -107,13 +108,13 @@ def test_a_valve_that_draws_current_uncommanded_is_stuck_open(unit: int) -> None
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_thruster_that_gives_no_rate_and_keeps_its_gas_is_stuck_closed(unit: int) -> None:
-    found = advice([branch(unit), fire(unit)], StuckClosed(0.0, unit))
+    found = advice([branch(unit), fire(unit)], StuckClosed(SWITCH_S, unit))
     assert found == (Finding("stuck_closed", unit), other(unit))
 
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_thruster_whose_test_pulse_is_missing_is_stuck_closed(unit: int) -> None:
-    found = advice([branch(unit), Check(subsystem="thrusters")], StuckClosed(0.0, unit))
+    found = advice([branch(unit), Check(subsystem="thrusters")], StuckClosed(SWITCH_S, unit))
     assert found == (Finding("stuck_closed", unit), other(unit))
 
 
@@ -159,7 +160,7 @@ def test_a_turn_that_settles_on_a_weak_thruster_tells_it(unit: int) -> None:
     """A turn about the thruster's own axis, both ways: one of them begins on it, the other ends on it."""
     found = set[Finding | None]()
     for seed in range(4):
-        spec = mission("retarget-v0", 4, seed, WeakThruster(0.0, unit, 0.4))
+        spec = mission("retarget-v0", 4, seed, WeakThruster(SWITCH_S, unit, 0.4))
         diagnosis = Diagnosis()
         first = Slew(target=spec.targets[0][0], rate_deg_s=1.0)
         last = Slew(target=spec.targets[1][0], rate_deg_s=1.0)

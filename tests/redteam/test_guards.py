@@ -267,14 +267,14 @@ GUARDS = [
     ),
     Guard(
         Episode._judge_report,
-        "self.spec.acting(self.snapshot.began)",
-        "self.spec.acting(self.snapshot.t)",
+        "self._as_flown.acting(self.snapshot.began)",
+        "self._as_flown.acting(self.snapshot.t)",
         f"{FAULTS}::test_a_report_sent_before_the_onset_is_wrong_though_it_ends_after",
     ),
     Guard(
         Episode._standing,
-        "self.spec.acting(self.snapshot.began)",
-        "self.spec.acting(self.snapshot.t)",
+        "self._as_flown.acting(self.snapshot.began)",
+        "self._as_flown.acting(self.snapshot.t)",
         f"{FAULTS}::test_a_fault_left_unreported_costs_safety",
     ),
     Guard(Episode._standing, " - self._named", "", f"{FAULTS}::test_a_fault_left_unreported_costs_safety"),
@@ -299,7 +299,7 @@ GUARDS = [
     Guard(
         Episode._judge_report,
         "self._named.add(report)",
-        "self._named |= self.spec.acting(self.snapshot.began)",
+        "self._named |= self._as_flown.acting(self.snapshot.began)",
         f"{FAULTS}::test_a_report_names_one_fault_of_two",
     ),
     Guard(

@@ -5,7 +5,7 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from orbital_ops_env.commands import Check, Coast, FaultKind, ReportFault
+from orbital_ops_env.commands import Check, Coast, FaultKind, ReportFault, SelectBranch
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.server.episode import Episode
@@ -120,6 +120,15 @@ def test_a_report_names_one_fault_of_two() -> None:
     sent = (Coast(duration_s=60), Check(subsystem="tank"), *named)
     safety = [episode.step(command).components["reward/safety"] for command in sent]
     assert safety == [1.0, 0.0, 0.5, 1.0]
+
+
+def test_who_changes_the_branch_beforehand_has_a_thruster_of_that_branch_to_report() -> None:
+    episode = Episode(mission("retarget-v0", StuckClosed(ONSET_S, 3)), episode_seed=5)
+    named = (ReportFault(kind="stuck_closed", unit=9), ReportFault(kind="stuck_closed", unit=3))
+    sent = (SelectBranch(branch="B"), Coast(duration_s=60), Check(subsystem="tank"), *named)
+    safety = [episode.step(command).components["reward/safety"] for command in sent]
+    assert safety == [1.0, 1.0, 0.5, 1.0, 0.5]
+    assert episode.faults == (StuckClosed(ONSET_S, 9),)
 
 
 def test_a_fault_acts_from_its_onset_on() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from orbital_ops_env.commands import (
+    SWITCH_S,
     AnyCommand,
     CalibrateGyro,
     Check,
@@ -28,8 +29,10 @@ from orbital_ops_env.sim.faults import (
     PanelLoss,
     StuckClosed,
     StuckOpen,
+    ThrusterFault,
     TrackerOutage,
     WeakThruster,
+    unit_of,
 )
 from orbital_ops_env.sim.frames import Vec3
 from orbital_ops_env.sim.plant import Plant
@@ -188,7 +191,7 @@ def test_a_star_tracker_outage_is_a_silence_that_lasts(at_rest: Callable[..., Pl
 def test_a_stuck_closed_thruster_gives_neither_thrust_nor_gas_and_its_branch_alone_is_hurt(
     at_rest: Callable[..., Plant], gas_g: Callable[[Snapshot], float], unit: int
 ) -> None:
-    plant = at_rest(StuckClosed(0.0, unit))
+    plant = at_rest(StuckClosed(SWITCH_S, unit))
     plant.execute(SelectBranch.model_validate({"branch": branch(unit)}))
     dead = plant.execute(fire(unit, 5.0))
     number, sign = axis(unit)
@@ -209,12 +212,39 @@ def answer(plant: Plant, checks: int) -> Vec3:
     return np.mean([np.degrees(s.sensed.surplus_rate_rad_s) for s in found], axis=0)
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        each
+        for unit in (1, 6, 7, 12)
+        for each in (StuckClosed(30, unit), StuckOpen(30, unit), WeakThruster(30, unit, 0.5))
+    ],
+)
+@pytest.mark.parametrize("chosen", ["A", "B"])
+def test_a_thruster_breaks_on_the_branch_that_is_selected_at_the_onset_and_stays_broken_there(
+    at_rest: Callable[..., Plant], fault: ThrusterFault, chosen: str
+) -> None:
+    """Whoever changes the branch beforehand has not dodged the fault; whoever does so later has."""
+    plant = at_rest(fault)
+    plant.execute(SelectBranch.model_validate({"branch": chosen}))
+    broken = (fault.unit - 1) % 6 + 1 + 6 * (chosen == "B")
+    assert [unit_of(each) for each in plant.faults] == [broken]
+    plant.execute(Coast(duration_s=30.0))
+    assert [unit_of(each) for each in plant.faults] == [broken]
+    plant.execute(other(broken))
+    assert [unit_of(each) for each in plant.faults] == [broken]
+    healthy = plant.execute(fire(broken, 5.0))
+    number, sign = axis(broken)
+    gained = healthy.truth.omega_BN_B[-1][number] - healthy.truth.omega_BN_B[0][number]
+    assert sign * gained == pytest.approx(TORQUE_N_M * 5.0 / plant.craft.inertia_kg_m2[number], rel=0.02)
+
+
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_check_of_the_thrusters_misses_the_pulse_of_a_stuck_closed_one(
     at_rest: Callable[..., Plant], unit: int
 ) -> None:
     """On its axis and against its torque, half a second long; nothing on another axis or branch."""
-    plant = at_rest(StuckClosed(0.0, unit))
+    plant = at_rest(StuckClosed(SWITCH_S, unit))
     plant.execute(SelectBranch.model_validate({"branch": branch(unit)}))
     number, sign = axis(unit)
     missing = math.degrees(sign * TORQUE_N_M * 0.5 / plant.craft.inertia_kg_m2[number])
@@ -306,7 +336,7 @@ def test_an_empty_tank_ends_a_stuck_open_valve(build: Build, gas_g: Callable[[Sn
 def test_a_weak_thruster_gives_its_share_of_thrust_for_its_share_of_gas(
     at_rest: Callable[..., Plant], gas_g: Callable[[Snapshot], float], unit: int
 ) -> None:
-    plant = at_rest(WeakThruster(0.0, unit, 0.5))
+    plant = at_rest(WeakThruster(SWITCH_S, unit, 0.5))
     plant.execute(SelectBranch.model_validate({"branch": branch(unit)}))
     weak = plant.execute(fire(unit, 5.0))
     number, sign = axis(unit)

@@ -26,8 +26,15 @@ from orbital_ops_env.studies import (
     figures,
 )
 from orbital_ops_env.studies.baselines import Job, flown, indices, jobs, policies
-from orbital_ops_env.studies.baselines_figure import ATTACKED, SHOWN, Row, acceptance, figure, numbers
-from orbital_ops_env.studies.success import POLICIES
+from orbital_ops_env.studies.baselines_figure import (
+    ATTACKED,
+    LEADERBOARD,
+    SHOWN,
+    Row,
+    acceptance,
+    figure,
+    numbers,
+)
 from orbital_ops_env.studies.zoo import RED_TEAM
 from orbital_ops_env.training.results import interval, wilson
 
@@ -61,7 +68,7 @@ def whole() -> dict[str, Any]:
 
 def test_every_policy_flies_a_task_on_its_own_episode() -> None:
     todo = jobs("test", [TASK])
-    assert [job.policy for job in todo] == list(POLICIES)
+    assert [job.policy for job in todo] == list(LEADERBOARD)
     flight = fly(TASK.spec, Reference(), 77)
     assert flown(Job("test", "reference", TASK)) == Row(
         "test", "reference", "retarget-v0", 2, flight.succeeded, flight.return_
@@ -70,9 +77,9 @@ def test_every_policy_flies_a_task_on_its_own_episode() -> None:
 
 
 def test_the_red_team_flies_val_alone_and_nobody_twice() -> None:
-    assert set(policies(ATTACKED)) == {*POLICIES, *RED_TEAM}
+    assert set(policies(ATTACKED)) == {*LEADERBOARD, *RED_TEAM}
     assert len(set(policies(ATTACKED))) == len(policies(ATTACKED))
-    assert all(policies(split) == list(POLICIES) for split in splits.SPLITS if split != ATTACKED)
+    assert all(policies(split) == list(LEADERBOARD) for split in splits.SPLITS if split != ATTACKED)
     for name in ("prober", "borrowed", "dodger"):
         assert flown(Job(ATTACKED, name, TASK)).policy == name
 
@@ -145,7 +152,7 @@ def test_the_leaderboard_ranks_by_success() -> None:
     lines = baselines_page.leaderboard(whole(), SHOWN).splitlines()
     names = [line.split("`")[1] for line in lines[2:]]
     assert names[:2] == ["reference", "rules"]
-    assert sorted(names) == sorted(POLICIES)
+    assert sorted(names) == sorted(LEADERBOARD)
     low, high = wilson(len(FAMILIES), 2 * len(FAMILIES))
     assert f"| `rules` | 0.50 [{low:.2f}, {high:.2f}] | 0.50 [" in lines[3]
     assert len({line.count("|") for line in lines}) == 1
@@ -168,7 +175,7 @@ def test_the_picture_is_drawn_and_the_same_twice(tmp_path: Path) -> None:
     first, second = (baselines_plot.draw(whole(), tmp_path / f"{n}.png").read_bytes() for n in range(2))
     assert first == second
     assert first.startswith(b"\x89PNG")
-    assert set(baselines_plot.LINES) == set(POLICIES)
+    assert set(baselines_plot.LINES) == set(LEADERBOARD)
 
 
 def test_the_page_shows_the_committed_figure() -> None:
@@ -209,7 +216,7 @@ def test_a_run_flies_the_tasks_of_its_splits() -> None:
     told = baselines.run(Here(), ["train", "train"], 2)  # type: ignore[arg-type]
     tasks = [splits.task("train", index) for index in indices("train", splits.num_tasks("train"))[:2]]
     assert [(row.family, row.level) for row in told] == [
-        (task.spec.family, task.spec.level) for task in tasks for _ in POLICIES
+        (task.spec.family, task.spec.level) for task in tasks for _ in LEADERBOARD
     ]
 
 
