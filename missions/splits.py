@@ -107,12 +107,17 @@ def _drawn(index: int) -> MissionSpec:
     """The first mission of a task's seeds that is no near-duplicate of a frozen one."""
     family, level = _turn(index)
     first = FIRST_SEEDS["train"] + index
-    held_out = _held_out(FROZEN)
+    frozen = held_out()
     for seed in range(first, first + ATTEMPTS * TRAIN_TASKS, TRAIN_TASKS):
         spec = generate(family, level, seed)
-        if not held_out.near(spec):
+        if not frozen.near(spec):
             return spec
     raise RuntimeError(f"train {index}: {ATTEMPTS} missions of {family} level={level} are near frozen ones")
+
+
+def held_out() -> Missions:
+    """The frozen missions, to which nobody may train on a near one."""
+    return _held_out(FROZEN)
 
 
 @functools.cache

@@ -5,6 +5,7 @@ import os
 
 import uvicorn
 from fastapi import Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from openenv.core.env_server import create_app  # pyright: ignore[reportUnknownVariableType]
 
@@ -24,6 +25,13 @@ app = create_app(
     max_concurrent_envs=MAX_CONCURRENT_ENVS,
     state_cls=OrbitalOpsState,
 )
+
+
+@app.exception_handler(RequestValidationError)
+def complain(request: Request, wrong: RequestValidationError) -> JSONResponse:
+    """What is wrong with a request; not the request itself, which may be no JSON, as NaN is not."""
+    told = [{key: error[key] for key in ("type", "loc", "msg")} for error in wrong.errors()]
+    return JSONResponse({"detail": told}, status_code=422)
 
 
 @app.exception_handler(Refused)

@@ -1,5 +1,6 @@
 """The OpenEnv environment: reset, step, state."""
 
+import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -115,10 +116,13 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
         with _refusing():
             return tasks.entries(split, 0, tasks.LISTED)
 
-    def get_task(self, split: str, index: int) -> TaskCard:
-        """A task, with its brief; an IndexError if the split has none of that index."""
+    async def get_task(self, split: str, index: int) -> TaskCard:
+        """A task, with its brief; an IndexError if the split has none of that index.
+
+        It may have to be drawn, which takes seconds for the longest missions: that is nobody else's time.
+        """
         with _refusing():
-            return tasks.card(split, index)
+            return await asyncio.to_thread(tasks.card, split, index)
 
     def get_task_range(
         self, split: str, start: int | None = None, stop: int | None = None

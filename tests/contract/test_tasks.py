@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -10,6 +11,7 @@ import pytest
 
 from orbital_ops_env.client import OrbitalOpsEnv, Tasks
 from orbital_ops_env.missions import splits
+from orbital_ops_env.missions.catalog import FLAGSHIP
 from orbital_ops_env.missions.splits import SPLITS, TRAIN_TASKS
 from orbital_ops_env.models import TaskEntry
 from orbital_ops_env.server.observe import brief
@@ -27,7 +29,7 @@ def ask(url: str, route: str, **body: Any) -> Any:
         return json.load(answer)
 
 
-def refusal(url: str, route: str, **body: Any) -> tuple[int, str]:
+def refusal(url: str, route: str, **body: Any) -> tuple[int, Any]:
     """Status and detail of an answer that is an error."""
     with pytest.raises(HTTPError) as refused:
         ask(url, route, **body)
@@ -97,6 +99,28 @@ def test_an_unknown_split_is_a_clear_422(url: str, route: str) -> None:
     code, detail = refusal(url, route, split="vall", **({"index": 0} if route == "task" else {}))
     assert code == 422
     assert detail.startswith("no split 'vall', did you mean val? Expected one of")
+
+
+@pytest.mark.parametrize("index", [float("nan"), float("inf"), 1.5, None, [], "one"])
+def test_an_index_that_is_no_number_is_a_422_that_says_so(url: str, index: Any) -> None:
+    code, detail = refusal(url, "task", split="val", index=index)
+    assert code == 422
+    assert detail[0]["loc"] == ["body", "index"]
+
+
+def test_a_long_mission_that_is_told_of_holds_nobody_up(url: str, open_session) -> None:
+    """A flagship mission of train is drawn in seconds; an idle session is answered meanwhile."""
+    rare = next(index for index in range(600, 700) if splits.cell("train", index)[0] == FLAGSHIP)
+    session = open_session(url)
+    session.reset(seed=1)
+    answers = 0
+    with ThreadPoolExecutor(1) as other:
+        told = [other.submit(ask, url, "task", split="train", index=rare + 61 * n) for n in range(3)]
+        while not all(each.done() for each in told):
+            session.state()
+            answers += 1
+    assert all(each.result()["task"]["family"] == FLAGSHIP for each in told)
+    assert answers > 10 * len(told)
 
 
 def test_the_client_names_what_it_cannot_have(tasks: Tasks) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from orbital_ops_env.missions import splits
+from orbital_ops_env.missions import ood, splits
 from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
 from orbital_ops_env.missions.likeness import Missions
 from orbital_ops_env.missions.splits import (
@@ -28,6 +28,7 @@ from orbital_ops_env.missions.splits import (
     decode,
     encode,
     episode_seed,
+    held_out,
     num_tasks,
     task,
 )
@@ -66,15 +67,43 @@ def test_frozen_tasks_are_no_near_duplicates_of_each_other() -> None:
 
 
 @pytest.mark.parametrize("split", ["val", "test"])
-def test_a_frozen_mission_is_of_a_seed_of_its_split_and_has_the_episode_seed_of_its_content(
-    split: str,
-) -> None:
+def test_a_frozen_mission_is_of_a_seed_of_its_split(split: str) -> None:
+    for index in range(num_tasks(split)):
+        spec = task(split, index).spec
+        assert 0 <= spec.seed - FIRST_SEEDS[split] < 1_000_000
+        assert cell(split, index) == (spec.family, spec.level)
+
+
+@pytest.mark.parametrize("split", FROZEN_SPLITS)
+def test_a_frozen_task_has_the_episode_seed_of_its_content_which_no_certificate_flies(split: str) -> None:
     assert num_tasks(split) > 0
     for index in range(num_tasks(split)):
         frozen = task(split, index)
-        assert 0 <= frozen.spec.seed - FIRST_SEEDS[split] < 1_000_000
         assert frozen.episode_seed == episode_seed(frozen.spec)
-        assert cell(split, index) == (frozen.spec.family, frozen.spec.level)
+        assert frozen.episode_seed not in certificate_seeds(frozen.spec, 16)
+
+
+@pytest.mark.parametrize("split", ["val", "test"])
+def test_frozen_missions_are_what_their_families_make_today(split: str) -> None:
+    for index in range(0, num_tasks(split), 13):
+        spec = task(split, index).spec
+        assert generate(spec.family, spec.level, spec.seed) == spec, (split, index)
+
+
+@pytest.mark.parametrize(
+    ("split", "menu"), [("ood_fault", {(kind,) for kind in ood.KINDS}), ("ood_composite", set(ood.PAIRS))]
+)
+def test_missions_of_new_faults_are_what_they_are_drawn_as_and_carry_those_faults(
+    split: str, menu: set[tuple[str, ...]]
+) -> None:
+    found = Counter(
+        tuple(fault.kind for fault in task(split, n).spec.faults) for n in range(num_tasks(split))
+    )
+    assert set(map(frozenset, found)) == set(map(frozenset, menu))
+    for index in range(0, num_tasks(split), 7):
+        spec = task(split, index).spec
+        assert spec.family not in ood.EXCLUDED
+        assert ood.generate(split, spec.seed - ood.FIRST_SEED[split]) == spec
 
 
 def test_tasks_are_read_back_as_they_were() -> None:
@@ -106,6 +135,7 @@ def test_a_rare_family_has_one_task_where_the_others_have_one_of_each_level(
 @given(indices)
 def test_a_task_of_train_is_always_the_same_and_of_seeds_of_its_own(index: int) -> None:
     drawn = task("train", index)
+    generate.cache_clear()
     assert drawn == task("train", index)
     spec = drawn.spec
     assert (spec.family, spec.level) == cell("train", index)
@@ -137,6 +167,13 @@ def test_a_task_of_train_near_a_frozen_one_takes_the_next_seed(
     monkeypatch.setattr(splits, "FROZEN", tmp_path)
     assert task("train", index).spec == third
     assert task("train", index + 1).spec.seed == FIRST_SEEDS["train"] + index + 1
+
+
+@pytest.mark.parametrize("split", FROZEN_SPLITS)
+def test_no_frozen_mission_may_come_again(split: str) -> None:
+    for index in range(num_tasks(split)):
+        spec = task(split, index).spec
+        assert held_out().near(spec.model_copy(update={"seed": 0}))
 
 
 def test_hardly_a_task_of_train_is_near_a_frozen_one() -> None:

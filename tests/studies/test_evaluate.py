@@ -10,6 +10,7 @@ import pytest
 
 from orbital_ops_env.client import PolicyView
 from orbital_ops_env.commands import AnyCommand, Coast, parse
+from orbital_ops_env.missions import splits
 from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.policies.rules import Rules
 from orbital_ops_env.server.flight import replay
@@ -24,6 +25,7 @@ from orbital_ops_env.studies.evaluate import (
     leaderboard,
     read,
     resolve,
+    tasks,
 )
 
 
@@ -51,6 +53,18 @@ def test_an_episode_is_the_same_row_over_the_wire(url: str, policy: str) -> None
         near = Job(policy, family, level, 40_017, 5)
         far = Job(policy, family, level, 40_017, 5, url)
         assert flown(near) == flown(far)
+
+
+def test_the_tasks_of_a_split_are_flown_on_their_own_episodes_near_and_far(url: str) -> None:
+    for split, family in (("test", "retarget-v0"), ("ood_fault", "hold-v0")):
+        near = tasks("rules", split, [family], [4], url=None)
+        far = tasks("rules", split, [family], [4], url)
+        assert near
+        for one, other in list(zip(near, far, strict=True))[:2]:
+            row = flown(one)
+            frozen = splits.task(split, one.index)
+            assert row == flown(other)
+            assert (row["spec_hash"], row["episode_seed"]) == (frozen.spec.content_hash, frozen.episode_seed)
 
 
 def test_a_row_is_enough_to_fly_the_episode_again() -> None:
@@ -221,3 +235,14 @@ def test_the_command_writes_rows_and_the_leaderboard(tmp_path: Path) -> None:
     wrong = command("nobody", tmp_path)
     assert wrong.returncode == 2
     assert "no policy 'nobody'" in wrong.stderr
+
+
+def test_a_split_has_a_folder_of_its_own_and_its_own_missions(tmp_path: Path) -> None:
+    part = ("--split", "val", "--families", "retarget-v0", "--levels", "0")
+    done = command("idle", tmp_path, *part)
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "val" / "idle.jsonl").read_text().splitlines()) == 3
+    assert "| `idle` | `retarget-v0` | 0 | 3 | 3 |" in (tmp_path / "val" / "leaderboard.md").read_text()
+    wrong = command("idle", tmp_path, *part, "--missions", "3")
+    assert wrong.returncode == 2
+    assert "val has its own missions and episodes" in wrong.stderr

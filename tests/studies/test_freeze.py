@@ -23,6 +23,7 @@ from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.splits import (
     FIRST_SEEDS,
     FROZEN_SPLITS,
+    Task,
     certificate_seeds,
     decode,
     episode_seed,
@@ -129,6 +130,17 @@ def test_the_same_mission_is_not_frozen_twice() -> None:
     seen = walk(todo, lambda spec: ACCEPTED)
     assert [each.spec.seed for each in seen] == [1, 1, 2, 2, 1, 3]
     assert [each.near_duplicate for each in seen] == [False, True, False, True, True, False]
+
+
+def test_what_is_kept_is_written_with_the_episode_seeds_of_its_content(tmp_path: Path) -> None:
+    seen = walk([cell("a", 2, [1, 2])], lambda spec: UNSOLVED if spec.seed == 1 else ACCEPTED)
+    kept = [each.spec for each in seen if each.kept]
+    manifest = freeze.write(seen, ["something"], tmp_path, {"command": "make freeze"})
+    content = lzma.decompress((tmp_path / "val.jsonl.xz").read_bytes())
+    assert decode(content) == tuple(Task(spec, episode_seed(spec)) for spec in kept)
+    assert manifest["splits"]["val"] == {"tasks": 2, "sha256": hashlib.sha256(content).hexdigest()}
+    assert manifest["splits"]["test"]["tasks"] == 0
+    assert json.loads((tmp_path / "manifest.json").read_text()) == manifest
 
 
 # -- certificates ------------------------------------------------------------------------------
