@@ -80,8 +80,9 @@ def page(records: Sequence[Record]) -> str:
 def _broken(records: Sequence[Record]) -> str:
     """The faults of the mission, and the flights that were over before."""
     lines: list[str] = []
-    for number, fault in enumerate(records[0].flight.faults, start=1):
-        spared = [f"{flown.name} at {flown.over_s:.0f} s" for flown in records if fault not in flown.broke]
+    for number, fault in enumerate(records[0].flight.spec.faults, start=1):
+        early = (flown for flown in records if flown.over_s <= fault.onset_s)
+        spared = [f"{flown.name} at {flown.over_s:.0f} s" for flown in early]
         late = f" (after the end of {', '.join(spared)})" if spared else ""
         lines.append(f"<li>{escape(f'F{number}  {damage(fault)}{late}')}</li>")
     head = 'What broke <span class="muted">(never told to the controller)</span>'

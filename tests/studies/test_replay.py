@@ -218,7 +218,8 @@ def test_what_broke_is_on_the_page_and_on_every_row_of_the_timeline(leaking):
 
 def test_a_fault_after_the_end_is_told_apart(won):
     fault = StuckClosed(math.floor(won.spec.clock_s) - 1, 5)
-    flown = record("rules", replace(won, spec=won.spec.model_copy(update={"faults": (fault,)})))
+    late = won.spec.model_copy(update={"faults": (fault,)})
+    flown = record("rules", replace(won, spec=late, faults=(fault,)))
     assert f"{damage(fault)} (after the end of rules at {flown.over_s:.0f} s)" in replay.page([flown])
     assert words(flown)[f"{damage(fault)}: after the end of the mission"].xanchor == "right"
     assert {s.name for s in figure(flown).layout.shapes} & {"broken", "fault"} == {"fault"}
@@ -302,7 +303,7 @@ def test_the_verdict_names_what_broke_before_the_loss(leaking, astray):
 
 def test_the_verdict_names_what_broke_before_the_success(won, records):
     early = won.spec.model_copy(update={"faults": (StuckClosed(1, 12),)})
-    flown = record("rules", replace(won, spec=early))
+    flown = record("rules", replace(won, spec=early, faults=early.faults))
     assert "in spite of thruster 12 stuck closed at 1 s" in verdict(flown)
     assert "in spite of" not in verdict(records[0])
 
