@@ -53,7 +53,7 @@ class Procedure:
         """The next command."""
         if (quiet := quiet_s(view)) > 0:
             self.rationale = f"Nothing may fire for {quiet:.0f} s: coast."
-            return Coast(duration_s=_menu(quiet))
+            return Coast(duration_s=long_enough_s(quiet))
         directive = current(view)
         if directive is None:
             return self._stay(view)
@@ -71,7 +71,7 @@ class Procedure:
             return self._work(directive)
         wanted = max(hold_s(view, directive), before_quiet_s(view))
         self.rationale = f"On {directive.target}: hold for {wanted:.0f} s."
-        duration = _menu(wanted)
+        duration = long_enough_s(wanted)
         if directive.kind == "charge" and duration - wanted > OVERSHOOT_S:
             duration = max((d for d in DURATIONS_S if d <= wanted), default=duration)
         return Hold(target=directive.target, deadband_deg=self._deadband(view), duration_s=duration)
@@ -93,7 +93,7 @@ class Procedure:
         return Hold(target=last, deadband_deg=DEADBAND_DEG, duration_s=STAY_S)
 
 
-def _menu(seconds: float) -> float:
+def long_enough_s(seconds: float) -> float:
     """[s] The shortest duration on the menu that is long enough, or the longest."""
     return min((d for d in DURATIONS_S if d >= seconds), default=DURATIONS_S[-1])
 

@@ -17,13 +17,11 @@ from orbital_ops_env.commands import (
     Slew,
 )
 from orbital_ops_env.models import DirectiveBrief
-from orbital_ops_env.policies.procedure import CHARGE_S_PCT, SPARE_S, quiet_windows
-from orbital_ops_env.policies.reference import allowed_rates, appraise, deadband, turns_ahead
+from orbital_ops_env.policies.procedure import CHARGE_S_PCT, SPARE_S, long_enough_s, quiet_windows
+from orbital_ops_env.policies.reference import HORIZON, allowed_rates, appraise, deadband, turns_ahead
 
 UNPLANNED_DEG_S: Final = 0.5
 """[deg/s] of turns that are not planned: after a tumble, and beyond the horizon."""
-HORIZON: Final = 3
-"""[-] turns that are planned."""
 AGAIN: Final = 3
 """[-] holds in the end, in case that something took longer."""
 
@@ -93,5 +91,4 @@ def _work(view: PolicyView, directive: DirectiveBrief, target: str, arrives: boo
 
 
 def _hold(target: str, deadband_deg: float, wanted_s: float) -> Hold:
-    duration_s = min((d for d in DURATIONS_S if d >= wanted_s), default=DURATIONS_S[-1])
-    return Hold(target=target, deadband_deg=deadband_deg, duration_s=duration_s)
+    return Hold(target=target, deadband_deg=deadband_deg, duration_s=long_enough_s(wanted_s))

@@ -1,13 +1,18 @@
 """The red team does what it is named for."""
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import pytest
 
+from orbital_ops_env.client.render import view
 from orbital_ops_env.commands import (
+    AnyCommand,
     Detumble,
+    EndMission,
     FaultKind,
     ReportFault,
+    SelectBranch,
     Slew,
     Subsystem,
     Telecommand,
@@ -15,13 +20,17 @@ from orbital_ops_env.commands import (
     encode,
     parse,
 )
-from orbital_ops_env.missions.catalog import FAMILIES, LEVELS, generate
+from orbital_ops_env.missions import splits
+from orbital_ops_env.missions.catalog import FAMILIES, FLAGSHIP, LEVELS, generate
 from orbital_ops_env.missions.targets import CATALOGUE
 from orbital_ops_env.policies.noisy import Noisy
 from orbital_ops_env.policies.redteam.blind import CONSTANT, CYCLES
+from orbital_ops_env.policies.redteam.reader import planned
 from orbital_ops_env.policies.reference import Reference
-from orbital_ops_env.policies.script import Cycle
+from orbital_ops_env.policies.script import Cycle, Script
+from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.server.flight import fly
+from orbital_ops_env.sim.faults import unit_of
 from orbital_ops_env.studies.zoo import BLIND, SPOILERS, ZOO
 
 SPEC = generate("retarget-v0", 4, 7)
@@ -116,6 +125,23 @@ def test_the_reader_needs_the_brief_only() -> None:
     policy.begin(7)
     blind = [policy.act(flown.views[0]) for _ in flown.commands]
     assert tuple(blind) == flown.commands
+
+
+def test_nobody_dodges_a_broken_thruster_by_changing_the_branch_beforehand() -> None:
+    """Of missions with a broken thruster, a plan made once does no more of them on the other branch."""
+    tasks = (splits.task("val", index) for index in range(splits.num_tasks("val")))
+    short = (task for task in tasks if task.spec.family != FLAGSHIP)
+    broken = [task for task in short if any(map(unit_of, task.spec.faults))][:16]
+
+    def succeeded(first: Sequence[AnyCommand]) -> int:
+        told = 0
+        for spec, seed in ((task.spec, task.episode_seed) for task in broken):
+            plan = list(planned(view(Episode(spec, seed).observation)))
+            told += fly(spec, Script((*first, *plan, EndMission())), seed).succeeded
+        return told
+
+    assert succeeded([SelectBranch(branch="B")]) <= succeeded([]) + 1
+    assert succeeded([]) <= 0.25 * len(broken)
 
 
 def test_noise_is_the_same_for_a_seed_and_none_leaves_reference() -> None:
