@@ -47,7 +47,6 @@ class Episode:
         self._wrong_reports = 0
         self._limits = limits(spec.rules)
         self._named: set[tuple[str, int | None]] = set()
-        self._as_flown = spec
         self._plant = Plant(spec.start, dict(spec.targets), episode_seed, faults=spec.faults, others=NAMED)
         self._true = spec.advance(spec.begin(), self.snapshot.truth)
         self._sequence = spec.model_copy(update={"rules": ()})
@@ -60,6 +59,10 @@ class Episode:
         return self._plant.faults
 
     @property
+    def _as_flown(self) -> MissionSpec:
+        return self.spec.model_copy(update={"faults": self.faults})
+
+    @property
     def snapshot(self) -> Snapshot:
         """The end of the last command, truth included."""
         return self._plant.snapshot
@@ -69,7 +72,6 @@ class Episode:
         edges_s = self.spec.edges(self._onboard)
         snapshot = self._plant.execute(command, replace(self._limits, edges_s=edges_s))
         self.turns += 1
-        self._as_flown = self.spec.model_copy(update={"faults": self._plant.faults})
         self._true = self.spec.advance(self._true, snapshot.truth)
         self._onboard = self._sequence.advance(self._onboard, snapshot.estimate)
         self._readable += not isinstance(command, Unreadable)
