@@ -39,6 +39,7 @@ from orbital_ops_env.client import (
 from orbital_ops_env.commands import AnyCommand
 from orbital_ops_env.missions import splits
 from orbital_ops_env.missions.catalog import FAMILIES, generate
+from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.policies import Policy
 from orbital_ops_env.server.flight import fly
 from orbital_ops_env.studies import figures
@@ -55,6 +56,8 @@ EPISODE_STRIDE: Final = 1_000_003
 """Between the seeds of two episodes of one mission."""
 HELD: Final = ("commands.py", "models.py", "sim", "missions", "rewards", "server")
 """Sources that decide the numbers of an episode."""
+COMPUTING: Final = ("bsk", "numba", "numpy")
+"""Libraries that do."""
 HEAD: Final = (
     "| policy | family | levels | missions | episodes | success | return | turns | gas [g] |",
     "|---|---|---|---|---|---|---|---|---|",
@@ -78,6 +81,21 @@ class Job:
     index: int = 0
     """The task, if it is one of a split."""
 
+    @property
+    def spec(self) -> MissionSpec:
+        """The mission."""
+        if self.split:
+            return splits.task(self.split, self.index).spec
+        return generate(self.family, self.level, self.seed)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of `reset`."""
+        if self.split:
+            return {"split": self.split, "index": self.index, "episode_seed": self.episode_seed}
+        mission = {"family": self.family, "level": self.level, "seed": self.seed}
+        return mission | {"episode_seed": self.episode_seed}
+
 
 def resolve(name: str) -> Policy:
     """The policy of a name, `rules` or `package.module:Class`.
@@ -99,13 +117,14 @@ def resolve(name: str) -> Policy:
 
 @functools.cache
 def environment_hash() -> str:
-    """SHA-256 of the sources that decide an episode's numbers, with Basilisk's version; hexadecimal."""
+    """SHA-256 of the sources that decide an episode's numbers, and what computes them; hexadecimal."""
     return source_hash(HELD)
 
 
 def source_hash(sources: Iterable[str]) -> str:
-    """SHA-256 of files and of folders' modules, with Basilisk's version; hexadecimal."""
-    digest = hashlib.sha256(str(figures.versions()["bsk"]).encode())
+    """SHA-256 of files and of folders' modules, with the versions of `COMPUTING`; hexadecimal."""
+    versions = figures.versions()
+    digest = hashlib.sha256(" ".join(versions[name] for name in COMPUTING).encode())
     for held in sources:
         path = figures.ROOT / held
         for source in [path] if path.is_file() else sorted(path.glob("*.py")):
@@ -150,8 +169,7 @@ def flown(job: Job) -> Row:
 
 
 def _in_process(job: Job) -> Row:
-    drawn = functools.partial(generate, job.family, job.level, job.seed)
-    spec = splits.task(job.split, job.index).spec if job.split else drawn()
+    spec = job.spec
     flight = fly(spec, resolve(job.policy), job.episode_seed)
     return _row(
         job,
@@ -167,10 +185,8 @@ def _in_process(job: Job) -> Row:
 def _over_the_wire(job: Job, url: str) -> Row:
     policy, commands, rationales = resolve(job.policy), list[AnyCommand](), list[str]()
     policy.begin(job.seed)
-    mission = {"family": job.family, "level": job.level, "seed": job.seed}
-    task = {"split": job.split, "index": job.index} if job.split else mission
     with cast(Any, OrbitalOpsEnv(url).sync()) as env:  # pyright: ignore
-        told: OrbitalOpsObservation = env.reset(**task, episode_seed=job.episode_seed).observation
+        told: OrbitalOpsObservation = env.reset(**job.options).observation
         views = [view(told)]
         while not told.done:
             commands.append(policy.act(views[-1]))
