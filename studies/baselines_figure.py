@@ -52,18 +52,23 @@ def _policy(rows: Sequence[Row]) -> Figure:
 
 
 def _levels(rows: Sequence[Row]) -> Figure:
+    """Without intervals: a level has ten tasks at most."""
     levels = sorted(_by(rows, lambda row: f"{row.level}").items())
-    return {level: numbers(mine) for level, mine in levels}
+    return {level: _means(mine) for level, mine in levels}
 
 
 def numbers(rows: Sequence[Row]) -> Figure:
     """Success with its Wilson interval, and mean return with its bootstrap interval."""
-    won, returns = sum(row.success for row in rows), [row.return_ for row in rows]
+    return _means(rows) | {
+        "success_ci95": wilson(sum(row.success for row in rows), len(rows)),
+        "return_ci95": interval([row.return_ for row in rows]),
+    }
+
+
+def _means(rows: Sequence[Row]) -> Figure:
     return {
-        "success": won / len(rows),
-        "success_ci95": wilson(won, len(rows)),
-        "return": sum(returns) / len(returns),
-        "return_ci95": interval(returns),
+        "success": sum(row.success for row in rows) / len(rows),
+        "return": sum(row.return_ for row in rows) / len(rows),
         "episodes": len(rows),
     }
 

@@ -20,7 +20,7 @@ split: [docs/baselines.md](docs/baselines.md)). Each task is flown once, on an e
 intervals are of 95 %, the families' numbers are success, with their tasks in brackets. The frozen
 missions are those that `reference` solves on 15 of 16 other seeds, so its score on them is what it is by
 selection; on `train`, where nothing is selected, its success is {train:.2f}. `reader` plans once from the
-brief and reads no telemetry: where something breaks, it fails."""
+brief and reads no telemetry."""
 PICTURE: Final = "Success by level on `test`, a panel for each family and a line for each policy"
 PAGE_TEXT: Final = """\
 What policies without a language model reach on each split, best first, each task flown once on the
