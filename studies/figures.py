@@ -46,14 +46,13 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> str:
-    """The commit: from git, or from `GIT_COMMIT` where only a copy of the tree is."""
+    """The commit, marked if more than figures differs from it; or `GIT_COMMIT`, for a copy of the tree."""
     if told := os.environ.get("GIT_COMMIT"):
         return told
-    found = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return found.stdout.strip()
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)plots")
+    return _git("rev-parse", "--short=12", "HEAD") + ("-dirty" if changed else "")
+
+
+def _git(*words: str) -> str:
+    told = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    return told.stdout.strip()
