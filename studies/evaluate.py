@@ -43,7 +43,7 @@ from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.policies import Policy
 from orbital_ops_env.server.flight import fly
 from orbital_ops_env.studies import figures
-from orbital_ops_env.training.results import interval
+from orbital_ops_env.training.results import interval, wilson
 from orbital_ops_env.training.server import local_server
 
 OUTPUT: Final = Path("outputs/evaluate")
@@ -148,12 +148,20 @@ def jobs(
 def tasks(
     policy: str, split: str, families: Sequence[str], levels: Sequence[int], url: str | None
 ) -> list[Job]:
-    """The tasks of a split that are of some families and levels."""
+    """The tasks of a split that are of some families and levels.
+
+    Raises:
+        ValueError: There are none.
+    """
     told: list[Job] = []
     for index in range(splits.num_tasks(split)):
         spec, episode_seed = (task := splits.task(split, index)).spec, task.episode_seed
         if spec.family in families and spec.level in levels:
             told.append(Job(policy, spec.family, spec.level, spec.seed, episode_seed, url, split, index))
+    if not told:
+        cells = {splits.cell(split, index) for index in range(splits.num_tasks(split))}
+        known = ", ".join(sorted({family for family, _ in cells}))
+        raise ValueError(f"{split} has no task of {', '.join(families)} at these levels: it has {known}")
     return told
 
 
@@ -210,6 +218,8 @@ def _row(
     before, after = (each.telemetry.propellant_g for each in (views[0], views[-1]))
     return {
         "policy": job.policy,
+        "split": job.split,
+        "index": job.index if job.split else None,
         "family": job.family,
         "level": job.level,
         "seed": job.seed,
@@ -244,10 +254,18 @@ def evaluate(todo: Sequence[Job], path: Path) -> None:
 
 
 def leaderboard(rows: Iterable[Row]) -> str:
-    """Policies by family and levels, best first, in Markdown; intervals are 95 % bootstraps over missions."""
+    """Policies by family and levels, best first, in Markdown, and over all families that each has flown.
+
+    Intervals are of 95 %: bootstraps over missions, and Wilson's for success where each is flown once.
+    """
     boards: dict[tuple[str, str], list[Row]] = {}
+    by_policy: dict[str, list[Row]] = {}
     for row in rows:
-        boards.setdefault((row["family"], row["policy"]), []).append(row)
+        boards.setdefault((f"`{row['family']}`", row["policy"]), []).append(row)
+        by_policy.setdefault(row["policy"], []).append(row)
+    for policy, flights in by_policy.items():
+        if (count := len({row["family"] for row in flights})) > 1:
+            boards[f"all {count}", policy] = flights
 
     def rank(item: tuple[tuple[str, str], list[Row]]) -> tuple[str, str, float, str]:
         (family, policy), flights = item
@@ -262,10 +280,10 @@ def _levels(rows: Sequence[Row]) -> str:
 
 
 def _line(policy: str, family: str, rows: Sequence[Row]) -> str:
-    missions = {(row["level"], row["seed"]) for row in rows}
+    missions = {_mission(row) for row in rows}
     rates = (f"{_mean(rows, key):.2f} {_interval(rows, key)}" for key in ("success", "return"))
     means = (f"{_mean(rows, key):.1f}" for key in ("turns", "gas_g"))
-    cells = (f"`{policy}`", f"`{family}`", _levels(rows), str(len(missions)), str(len(rows)), *rates, *means)
+    cells = (f"`{policy}`", family, _levels(rows), str(len(missions)), str(len(rows)), *rates, *means)
     return f"| {' | '.join(cells)} |"
 
 
@@ -274,11 +292,18 @@ def _mean(rows: Sequence[Row], key: str) -> float:
 
 
 def _interval(rows: Sequence[Row], key: str) -> str:
-    by_mission: dict[tuple[int, int], list[float]] = {}
+    by_mission: dict[tuple[str, int, int], list[float]] = {}
     for row in rows:
-        by_mission.setdefault((row["level"], row["seed"]), []).append(float(row[key]))
-    low, high = interval([float(np.mean(values)) for values in by_mission.values()])
+        by_mission.setdefault(_mission(row), []).append(float(row[key]))
+    if key == "success" and len(by_mission) == len(rows):
+        low, high = wilson(sum(row[key] for row in rows), len(rows))
+    else:
+        low, high = interval([float(np.mean(values)) for values in by_mission.values()])
     return f"[{low:.2f}, {high:.2f}]"
+
+
+def _mission(row: Row) -> tuple[str, int, int]:
+    return row["family"], row["level"], row["seed"]
 
 
 def read(folder: Path) -> list[Row]:
@@ -331,6 +356,7 @@ def main() -> int:
         parser.error(f"{chosen.split} has its own missions and episodes: leave --missions and --episodes out")
     try:
         resolve(chosen.policy)
+        _todo(chosen, None)
         chosen.output /= chosen.split or ""
         chosen.output.mkdir(parents=True, exist_ok=True)
         read(chosen.output)

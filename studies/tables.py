@@ -76,7 +76,10 @@ INSTRUMENTS_KEYS: Final = (
     "random_from_2",
     "live_groups",
 )
-CERTIFICATE_HEAD: Final = ("| missions | how many | judged rightly | at least |", "|---|---|---|---|")
+CERTIFICATE_HEAD: Final = (
+    "| missions | how many | judged rightly | 95 % | target |",
+    "|---|---|---|---|---|",
+)
 CERTIFICATE_ROWS: Final = (
     ("reject_unsolvable", "unsolvable: gas below what their momentum takes"),
     ("reject_coin_flip", "coin flips: a hidden seed decides"),
@@ -107,7 +110,8 @@ def levels(data: dict[str, Any]) -> str:
 def certificate(data: dict[str, Any]) -> str:
     """How often certificates are right about missions whose worth is known, from `certificate.json`."""
     rows = (
-        f"| {what} | {data[key + '_counts']['missions']} | {data[key]:.2f} | {BARS[key]:.2f} |"
+        f"| {what} | {data[key + '_counts']['missions']} | {data[key]:.2f} "
+        f"| {' to '.join(f'{end:.2f}' for end in data[key + '_ci95'])} | {BARS[key]:.2f} |"
         for key, what in CERTIFICATE_ROWS
     )
     return _joined((*CERTIFICATE_HEAD, *rows))

@@ -126,10 +126,11 @@ def test_the_leaderboard_ranks_by_success_within_a_family_and_counts_missions() 
     rows += [row("half", seed, success=seed < 5) for seed in range(10) for _ in range(2)]
     rows += [row("half", seed, success=False, family="detumble-v0") for seed in range(4)]
     rows += [row("upper", seed, success=True, level=level) for seed in range(2) for level in (4, 9)]
-    nothing, all_ = "0.00 [0.00, 0.00]", "1.00 [1.00, 1.00]"
-    first, second, third, last = leaderboard(rows).splitlines()[2:]
-    assert first == f"| `half` | `detumble-v0` | 0 | 4 | 4 | {nothing} | {nothing} | 4.0 | 1.5 |"
-    assert second == f"| `good` | `retarget-v0` | 0 | 10 | 10 | {all_} | {all_} | 4.0 | 1.5 |"
+    none, all_ = "0.00 [0.00, 0.49] | 0.00 [0.00, 0.00]", "1.00 [0.72, 1.00] | 1.00 [1.00, 1.00]"
+    first, second, third, last, overall = leaderboard(rows).splitlines()[2:]
+    assert first == f"| `half` | `detumble-v0` | 0 | 4 | 4 | {none} | 4.0 | 1.5 |"
+    assert second == f"| `good` | `retarget-v0` | 0 | 10 | 10 | {all_} | 4.0 | 1.5 |"
+    assert overall.startswith("| `half` | all 2 | 0 | 14 | 24 | 0.42 [")
     assert third.startswith("| `half` | `retarget-v0` | 0 | 10 | 20 | 0.50 [0.20, 0.80] |")
     assert last.startswith("| `upper` | `retarget-v0` | 4 9 | 4 | 4 |")
 
@@ -230,7 +231,7 @@ def test_the_command_writes_rows_and_the_leaderboard(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (tmp_path / "idle.jsonl").read_text().splitlines()]
     assert [each["seed"] for each in rows] == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2]
     board = (tmp_path / "leaderboard.md").read_text()
-    assert "| `idle` | `retarget-v0` | 0 | 3 | 3 | 0.00 [0.00, 0.00] |" in board
+    assert "| `idle` | `retarget-v0` | 0 | 3 | 3 | 0.00 [0.00, 0.56] |" in board
     assert board in done.stdout
     wrong = command("nobody", tmp_path)
     assert wrong.returncode == 2
@@ -246,3 +247,17 @@ def test_a_split_has_a_folder_of_its_own_and_its_own_missions(tmp_path: Path) ->
     wrong = command("idle", tmp_path, *part, "--missions", "3")
     assert wrong.returncode == 2
     assert "val has its own missions and episodes" in wrong.stderr
+
+
+def test_a_split_without_tasks_of_a_family_says_which_it_has(tmp_path: Path) -> None:
+    done = command("idle", tmp_path, "--split", "ood_fault", "--families", "detumble-v0")
+    assert done.returncode == 2
+    assert "ood_fault has no task of detumble-v0 at these levels: it has coast-v0, hold-v0" in done.stderr
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_row_of_a_split_names_its_task() -> None:
+    job = tasks("idle", "ood_fault", ["coast-v0"], range(10), url=None)[0]
+    told = flown(job)
+    assert (told["split"], told["index"]) == ("ood_fault", job.index)
+    assert told["spec_hash"] == splits.task("ood_fault", job.index).spec.content_hash
