@@ -46,10 +46,12 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> str:
-    """The commit, marked if more than figures differs from it; or `GIT_COMMIT`, for a copy of the tree."""
+    """The commit, marked if more than figures and pages differ; or `GIT_COMMIT`, for a copy of the tree."""
     if told := os.environ.get("GIT_COMMIT"):
         return told
-    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)plots")
+    changed = _git(
+        "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)plots", ":(exclude)*.md"
+    )
     return _git("rev-parse", "--short=12", "HEAD") + ("-dirty" if changed else "")
 
 
