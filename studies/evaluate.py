@@ -22,7 +22,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -133,11 +133,11 @@ def source_hash(sources: Iterable[str]) -> str:
 
 
 def jobs(
-    policy: str, families: Sequence[str], levels: Sequence[int], missions: int, episodes: int, url: str | None
+    policy: str, families: Sequence[str], levels: Sequence[int], missions: int, episodes: int
 ) -> list[Job]:
     """Every episode of an evaluation: missions of each family and level, episodes of each mission."""
     return [
-        Job(policy, family, level, seed, seed + EPISODE_STRIDE * episode, url)
+        Job(policy, family, level, seed, seed + EPISODE_STRIDE * episode)
         for family in dict.fromkeys(families)
         for level in dict.fromkeys(levels)
         for seed in range(FIRST_SEED, FIRST_SEED + missions)
@@ -145,9 +145,7 @@ def jobs(
     ]
 
 
-def tasks(
-    policy: str, split: str, families: Sequence[str], levels: Sequence[int], url: str | None
-) -> list[Job]:
+def tasks(policy: str, split: str, families: Sequence[str], levels: Sequence[int]) -> list[Job]:
     """The tasks of a split that are of some families and levels.
 
     Raises:
@@ -157,11 +155,13 @@ def tasks(
     for index in range(splits.num_tasks(split)):
         spec, episode_seed = (task := splits.task(split, index)).spec, task.episode_seed
         if spec.family in families and spec.level in levels:
-            told.append(Job(policy, spec.family, spec.level, spec.seed, episode_seed, url, split, index))
+            job = Job(policy, spec.family, spec.level, spec.seed, episode_seed, split=split, index=index)
+            told.append(job)
     if not told:
-        cells = {splits.cell(split, index) for index in range(splits.num_tasks(split))}
-        known = ", ".join(sorted({family for family, _ in cells}))
-        raise ValueError(f"{split} has no task of {', '.join(families)} at these levels: it has {known}")
+        known = sorted({splits.cell(split, index)[0] for index in range(splits.num_tasks(split))})
+        raise ValueError(
+            f"{split} has no task of {', '.join(families)} at these levels: it has {', '.join(known)}"
+        )
     return told
 
 
@@ -254,7 +254,7 @@ def evaluate(todo: Sequence[Job], path: Path) -> None:
 
 
 def leaderboard(rows: Iterable[Row]) -> str:
-    """Policies by family and levels, best first, in Markdown, and over all families that each has flown.
+    """Policies by family and levels, best first, in Markdown; then those that flew every family, over all.
 
     Intervals are of 95 %: bootstraps over missions, and Wilson's for success where each is flown once.
     """
@@ -263,9 +263,10 @@ def leaderboard(rows: Iterable[Row]) -> str:
     for row in rows:
         boards.setdefault((f"`{row['family']}`", row["policy"]), []).append(row)
         by_policy.setdefault(row["policy"], []).append(row)
+    families = {row["family"] for flights in by_policy.values() for row in flights}
     for policy, flights in by_policy.items():
-        if (count := len({row["family"] for row in flights})) > 1:
-            boards[f"all {count}", policy] = flights
+        if len(families) > 1 and {row["family"] for row in flights} == families:
+            boards[f"all {len(families)}", policy] = flights
 
     def rank(item: tuple[tuple[str, str], list[Row]]) -> tuple[str, str, float, str]:
         (family, policy), flights = item
@@ -331,11 +332,11 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def _todo(chosen: argparse.Namespace, url: str | None) -> list[Job]:
+def _todo(chosen: argparse.Namespace) -> list[Job]:
     if chosen.split:
-        return tasks(chosen.policy, chosen.split, chosen.families, chosen.levels, url)
+        return tasks(chosen.policy, chosen.split, chosen.families, chosen.levels)
     counts = (chosen.missions or MISSIONS, chosen.episodes or EPISODES)
-    return jobs(chosen.policy, chosen.families, chosen.levels, *counts, url)
+    return jobs(chosen.policy, chosen.families, chosen.levels, *counts)
 
 
 def main() -> int:
@@ -356,7 +357,7 @@ def main() -> int:
         parser.error(f"{chosen.split} has its own missions and episodes: leave --missions and --episodes out")
     try:
         resolve(chosen.policy)
-        _todo(chosen, None)
+        todo = _todo(chosen)
         chosen.output /= chosen.split or ""
         chosen.output.mkdir(parents=True, exist_ok=True)
         read(chosen.output)
@@ -364,7 +365,7 @@ def main() -> int:
         parser.error(str(error))
     path = chosen.output / f"{chosen.policy.replace(':', '.')}.jsonl"
     with local_server() if chosen.wire else nullcontext() as url:
-        evaluate(_todo(chosen, url), path)
+        evaluate([replace(job, url=url) for job in todo], path)
     board = leaderboard(read(chosen.output))
     (chosen.output / LEADERBOARD).write_text(board + "\n")
     print(f"{board}\n\n{path}\n{chosen.output / LEADERBOARD}")
