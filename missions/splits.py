@@ -20,6 +20,8 @@ from orbital_ops_env.missions.mission import MissionSpec
 
 FROZEN_SPLITS: Final = ("val", "test", "ood_fault", "ood_composite")
 SPLITS: Final = ("train", *FROZEN_SPLITS)
+CURRICULUM: Final = "curriculum"
+"""What a server takes for a split whose tasks are slots of a run."""
 FROZEN: Final = Path(__file__).parent / "frozen"
 """Where the frozen splits are: `<split>.jsonl.xz`, and `manifest.json` with their hashes."""
 TRAIN_TASKS: Final = 100_000

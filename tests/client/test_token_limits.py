@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, get_args
 
+import numpy as np
 import pytest
 
 from orbital_ops_env.client.formats import FORMATS
@@ -34,6 +35,7 @@ from orbital_ops_env.commands import (
     encode,
     parse,
 )
+from orbital_ops_env.curriculum.operators import edit
 from orbital_ops_env.missions.catalog import FAMILIES, FLAGSHIP, SHORT_FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.targets import CATALOGUE
@@ -61,6 +63,19 @@ def message(role: str, text: str) -> str:
 def briefs(family: str, level: int) -> tuple[str, ...]:
     """The brief's text of many missions."""
     return tuple(_brief(generate(family, level, seed)) for seed in range(SEEDS[family]))
+
+
+@cache
+def evolved(family: str, level: int) -> tuple[MissionSpec, ...]:
+    """Missions after thirty edits, nearly all of which make them harder."""
+    missions: list[MissionSpec] = []
+    for seed in range(4):
+        rng, spec = np.random.default_rng(seed), generate(family, level, seed)
+        for _ in range(30):
+            if found := edit(spec, rng, harder=bool(rng.random() < 0.9)):
+                _, spec = found
+        missions.append(spec)
+    return tuple(missions)
 
 
 def _brief(spec: MissionSpec) -> str:
@@ -262,16 +277,25 @@ def test_every_command_is_short(tokens: Count) -> None:
     assert max(tokens(encode(command)) for command in every) <= COMMAND
 
 
+def longest(tokens: Count, brief_tokens: int, turns: int) -> int:
+    """[token] of an episode with the longest observation and command in every turn."""
+    frame = max(tokens(message(role, "")) for role in ("system", "user", "assistant"))
+    start = frame + tokens(SYSTEM_PROMPT) + frame + brief_tokens + OBSERVATION
+    return start + turns * (frame + COMMAND + frame + OBSERVATION)
+
+
 @pytest.mark.parametrize("level", range(10))
 @pytest.mark.parametrize("family", SHORT_FAMILIES)
 class TestAWholeEpisode:
     def test_fits_at_the_limit_of_every_text(self, tokens: Count, family: str, level: int) -> None:
-        """Longest brief, and the longest observation and command in every turn."""
-        frame = max(tokens(message(role, "")) for role in ("system", "user", "assistant"))
         longest_brief = max(map(tokens, briefs(family, level)))
-        limit = generate(family, level, seed=0).turns
-        start = frame + tokens(SYSTEM_PROMPT) + frame + longest_brief + OBSERVATION
-        assert start + limit * (frame + COMMAND + frame + OBSERVATION) <= EPISODE[level]
+        assert longest(tokens, longest_brief, generate(family, level, seed=0).turns) <= EPISODE[level]
+
+    def test_fits_after_many_edits(self, tokens: Count, family: str, level: int) -> None:
+        for spec in evolved(family, level):
+            brief_tokens = tokens(_brief(spec))
+            assert brief_tokens <= BRIEF[family]
+            assert longest(tokens, brief_tokens, spec.turns) <= max(EPISODE.values())
 
     def test_fits_when_it_uses_every_turn(self, tokens: Count, fly_random, family: str, level: int) -> None:
         record = max((fly_random(family, level, seed) for seed in range(2)), key=turns)

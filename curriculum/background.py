@@ -1,0 +1,104 @@
+"""What goes on beside the resets: generations are made, and episodes that nobody steps any more are failures.
+
+A generation that was lost with the process that made it is made again; the same outcomes give the same one.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from orbital_ops_env.curriculum.archive import Outcome
+from orbital_ops_env.curriculum.certificate import Fly
+from orbital_ops_env.curriculum.engine import Engine
+from orbital_ops_env.curriculum.maker import Maker
+
+LEASE_S: Final = 1800.0
+"""[s] without a step after which an episode is a failure."""
+LOOK_S: Final = 10.0
+"""[s] between two looks for such episodes, and for a generation that could not be made."""
+LONGEST_S: Final = 3600.0
+"""[s] after which a generation is not waited for any more, and begun anew."""
+
+
+class Background:
+    """Two threads: one makes the generations that wait to be made, one ends leases; begun at once.
+
+    Args:
+        engine: Has the generations.
+        fly: Flies a mission; a function of a module, for other processes call it.
+        workers: [-] processes that certify.
+        lease_s: [s] without a step after which an episode is a failure.
+    """
+
+    def __init__(self, engine: Engine, fly: Fly, workers: int, lease_s: float) -> None:
+        self._engine, self._fly, self._workers, self._lease_s = engine, fly, workers, lease_s
+        self._closed = threading.Event()
+        self._maker: Maker | None = None
+        self.making: str | None = None
+        """The run whose next generation is being made."""
+        engine.waiting.set()
+        self._threads = [
+            threading.Thread(target=self._repeat, args=(what, pause), daemon=True)
+            for what, pause in ((self._make_all, engine.waiting), (self._expire, self._closed))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Stop; a generation that is being made is made again next time."""
+        self._closed.set()
+        self._engine.waiting.set()
+        if self._maker:
+            self._maker.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _repeat(self, what: Callable[[], None], wanted: threading.Event) -> None:
+        """Do something when it is wanted, and now and then; whatever goes wrong, it is tried again."""
+        while not self._closed.is_set():
+            try:
+                what()
+            except Exception:
+                logging.getLogger(__name__).exception("tried again in %g s", LOOK_S)
+                self._closed.wait(LOOK_S)
+            wanted.wait(min(LOOK_S, self._lease_s))
+
+    def _make_all(self) -> None:
+        self._engine.waiting.clear()
+        for run, generation in self._engine.archive.pending():
+            self._make(run, generation)
+
+    def _make(self, run: str, generation: int) -> None:
+        """Make the generation after a closed one; whatever goes wrong, slots go on with the one before."""
+        self.making, began = run, time.monotonic()
+        maker = self._maker = self._maker or Maker(self._fly, self._workers)
+        deadline = threading.Timer(LONGEST_S, maker.close)
+        deadline.start()
+        try:
+            self._engine.add(maker.make(self._engine.job(run, generation)))
+        except Exception as error:
+            maker.close()
+            self._maker = None
+            if not self._closed.is_set():
+                self._note_failure(run, {"after": generation, "error": repr(error)})
+        else:
+            seconds = time.monotonic() - began
+            self._engine.archive.note(run, "made", {"after": generation, "seconds": seconds})
+        finally:
+            deadline.cancel()
+            self.making = None
+
+    def _note_failure(self, run: str, failure: dict[str, object]) -> None:
+        """Keep what went wrong, once."""
+        if self._engine.archive.events(run, "failed", "made")[-1:] != [failure]:
+            self._engine.archive.note(run, "failed", failure)
+
+    def _expire(self) -> None:
+        """Let episodes be failures that nobody has stepped for long."""
+        archive = self._engine.archive
+        for seat, run, slot, member in archive.unseen(time.time() - self._lease_s):
+            with archive.change():
+                if archive.leave(seat):
+                    self._engine.record(run, slot, member, Outcome(False, 0.0, "expired"))
