@@ -15,7 +15,8 @@ ENV HOME=/home/orbital \
     NUMBA_CACHE_DIR=/tmp/cache/numba \
     PYTHONUNBUFFERED=1 \
     ENABLE_WEB_INTERFACE=true \
-    MAX_CONCURRENT_ENVS=256
+    MAX_CONCURRENT_ENVS=256 \
+    CURRICULUM_DATABASE=/tmp/curriculum.sqlite
 EXPOSE 8000
 # Importing OpenEnv and compiling the onboard software take half a minute, on a shared core more.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=180s \

@@ -311,7 +311,9 @@ def describe(error: ValidationError) -> str:
     if first["type"] == "union_tag_invalid":
         given = str(first.get("ctx", {}).get("tag", ""))
         return f"no such command{did_you_mean(given, NAMES)}"
-    field = str(first["loc"][-1]) if first["loc"] else "command"
+    if not first["loc"]:
+        return first["msg"].removeprefix("Value error, ")
+    field = str(first["loc"][-1])
     if first["type"] == "extra_forbidden" and field not in ARGUMENTS:
         field = "unknown argument"
     return f"{field}: {first['msg']}"

@@ -15,6 +15,8 @@ EndReason = Literal["start", "completed", "window_edge", "limit", "alarm", "dura
 Outcome = Literal["ongoing", "succeeded", "failed", "timed_out", "out_of_turns", "ended"]
 SurplusAxis = Literal["", "+x", "-x", "+y", "-y", "+z", "-z"]
 Seed = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
+RunId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+"""Name of a run; whoever knows it can fly its slots."""
 
 
 class _Wire(BaseModel):
@@ -148,7 +150,10 @@ class OrbitalOpsState(State):
     spec_hash: str | None = None
     split: str | None = None
     index: int | None = None
-    """The task, where one was asked for."""
+    """The task, where one was asked for,"""
+    run_id: str | None = None
+    member: int | None = None
+    """and who flies it in which run, if it is a slot of a curriculum."""
     outcome: Outcome | None = None
 
 
@@ -181,7 +186,8 @@ class TaskCard(TaskEntry):
 class ResetOptions(_Wire):
     """What `reset` takes; unknown options are refused.
 
-    A mission is named by `family`, `level` and `seed`, or as a task by `split` and `index`.
+    A mission is named by `family`, `level` and `seed`, or as a task by `split` and `index`; a slot of a
+    curriculum by `split="curriculum"`, `index`, `run_id` and `member`.
     """
 
     family: Annotated[str, Field(max_length=64)] = "detumble-v0"
@@ -190,7 +196,10 @@ class ResetOptions(_Wire):
     episode_seed: Seed | None = None
     """Sensor noise, tip-off details and disturbances; the task's, or the same as `seed`, when absent."""
     split: Annotated[str, Field(max_length=64)] | None = None
-    index: Annotated[int, Strict()] | None = None
+    index: Annotated[int, Strict(), Field(gt=-(2**63), lt=2**63)] | None = None
+    run_id: RunId | None = None
+    member: Annotated[int, Strict(), Field(ge=0)] | None = None
+    """Of the group that flies the slot; each member flies it once."""
     episode_id: Annotated[Text, Field(max_length=255)] | None = None
     """Echoed in the state; drawn when absent."""
 
@@ -198,3 +207,74 @@ class ResetOptions(_Wire):
 def reset_options(options: dict[str, Any]) -> ResetOptions:
     """Validated reset options; what is None counts as absent."""
     return ResetOptions.model_validate({k: v for k, v in options.items() if v is not None})
+
+
+# -- curricula ---------------------------------------------------------------------------------
+
+
+class RunOptions(_Wire):
+    """A curriculum to begin."""
+
+    run_id: RunId
+    preset: str = "eva"
+    """`uniform`, `ladder030`, `eva_literal` or `eva`,"""
+    changes: dict[str, Any] = Field(default_factory=dict)
+    """with other numbers than the preset has, by name; `members` is the trainer's group size."""
+    families: tuple[str, ...] = (
+        "detumble-v0",
+        "retarget-v0",
+        "coast-v0",
+        "hold-v0",
+        "recovery-v0",
+        "shift-v0",
+    )
+    seed: Seed = 0
+
+
+class HeldOut(_Wire):
+    """How a model does on missions that are not trained on."""
+
+    success: float = Field(ge=0, le=1)
+    """[-] share of them that succeed,"""
+    episodes: int = Field(ge=1)
+    """of so many,"""
+    split: str = Field(default="val", max_length=64)
+    """of this split."""
+
+
+class RunStatus(_Wire):
+    """Where a curriculum stands."""
+
+    run_id: str
+    preset: dict[str, Any]
+    families: tuple[str, ...]
+    seed: int
+    paused: bool
+    generation: int | None
+    """The last one; None for a run without generations."""
+    waiting: bool
+    """Whether the last generation is over: the next one is being made, or will be after those of others."""
+    making: bool
+    """Whether the next generation is being made just now."""
+    slots: int
+    """[-] slots that are bound."""
+    repeated: int
+    """[-] slots that were bound to a mission for another time, since there was no next generation yet."""
+    outcomes: int
+    """[-] episodes that are over."""
+    abandoned: int
+    """[-] outcomes of episodes that were left, or not stepped any more."""
+    released: int
+    """[-] episodes that ended with the server or the simulation, which count for nobody."""
+    again: int
+    """[-] episodes of members that had an outcome, which stays."""
+    flying: int
+    """[-] episodes that are begun and not over."""
+    resets: int
+    """[-] resets of slots of all runs since the server began."""
+    resets_while_making: int
+    """[-] resets of slots of all runs while a generation was made."""
+    slow_resets: int
+    """[-] resets of slots of all runs for which the mission took longer than a second to be told."""
+    alarms: tuple[str, ...]
+    """What somebody should look at."""

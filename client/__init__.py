@@ -10,11 +10,15 @@ from orbital_ops_env.client.env import (
 from orbital_ops_env.client.formats import FORMATS
 from orbital_ops_env.client.prompt import SYSTEM_PROMPT
 from orbital_ops_env.client.render import PolicyView, parse, render, view
+from orbital_ops_env.client.runs import Runs
 from orbital_ops_env.client.tasks import Tasks
 from orbital_ops_env.models import (
+    HeldOut,
     OrbitalOpsAction,
     OrbitalOpsObservation,
     OrbitalOpsState,
+    RunOptions,
+    RunStatus,
     Split,
     TaskCard,
     TaskEntry,
@@ -27,11 +31,15 @@ __all__ = [
     "EpisodeLost",
     "EpisodeNotStarted",
     "EpisodeOver",
+    "HeldOut",
     "OrbitalOpsAction",
     "OrbitalOpsEnv",
     "OrbitalOpsObservation",
     "OrbitalOpsState",
     "PolicyView",
+    "RunOptions",
+    "RunStatus",
+    "Runs",
     "Split",
     "TaskCard",
     "TaskEntry",

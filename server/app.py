@@ -1,6 +1,7 @@
 """The server: the only reader of environment variables."""
 
 import argparse
+import functools
 import os
 
 import uvicorn
@@ -9,16 +10,27 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from openenv.core.env_server import create_app  # pyright: ignore[reportUnknownVariableType]
 
+from orbital_ops_env.curriculum.database import IN_MEMORY
 from orbital_ops_env.models import OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState
 from orbital_ops_env.server.environment import OrbitalOpsEnvironment, Refused
+from orbital_ops_env.server.routes import add_routes
+from orbital_ops_env.server.runs import WORKERS, Runs
 from orbital_ops_env.server.warm_up import warm_up
 
 MAX_CONCURRENT_ENVS = int(os.environ.get("MAX_CONCURRENT_ENVS", "256"))
 """Sessions at once; each is a simulation with a thread of its own."""
 
+CURRICULUM_DATABASE = os.environ.get("CURRICULUM_DATABASE", IN_MEMORY)
+"""File of the curricula; without one they end with the server."""
+CURRICULUM_TOKEN = os.environ.get("CURRICULUM_TOKEN")
+"""What a trainer must know to use curricula; without one nobody can."""
+CURRICULUM_WORKERS = int(os.environ.get("CURRICULUM_WORKERS", WORKERS))
+"""Processes that certify missions of curricula."""
+
 warm_up()
+runs = Runs(CURRICULUM_DATABASE, CURRICULUM_WORKERS)
 app = create_app(
-    OrbitalOpsEnvironment,
+    functools.partial(OrbitalOpsEnvironment, runs),
     OrbitalOpsAction,
     OrbitalOpsObservation,
     env_name="orbital_ops_env",
@@ -38,6 +50,10 @@ def complain(request: Request, wrong: RequestValidationError) -> JSONResponse:
 def refuse(request: Request, refused: Refused) -> JSONResponse:
     """What the HTTP routes answer to an option or a split that there is not."""
     return JSONResponse({"detail": str(refused)}, status_code=422)
+
+
+add_routes(app, runs, CURRICULUM_TOKEN)
+app.router.on_shutdown.append(runs.close)
 
 
 def main() -> None:

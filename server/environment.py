@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 from uuid import uuid4
 
@@ -11,6 +11,7 @@ from openenv.core.env_server.types import EnvironmentMetadata
 from pydantic import ValidationError
 
 from orbital_ops_env.commands import describe, did_you_mean, printable
+from orbital_ops_env.curriculum.engine import Paused
 from orbital_ops_env.missions import catalog, splits
 from orbital_ops_env.missions.splits import Task
 from orbital_ops_env.models import (
@@ -25,9 +26,10 @@ from orbital_ops_env.models import (
 )
 from orbital_ops_env.server import console, tasks
 from orbital_ops_env.server.episode import Episode
+from orbital_ops_env.server.runs import Runs, Seat
 
-MISSION_OPTIONS: Final = {"family", "level", "seed"}
-TASK_OPTIONS: Final = {"split", "index"}
+TASK_OPTIONS: Final = ("split", "index")
+SLOT_OPTIONS: Final = (*TASK_OPTIONS, "run_id", "member")
 
 
 class Refused(ValueError):
@@ -35,13 +37,19 @@ class Refused(ValueError):
 
 
 class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState]):
-    """A small satellite on thrusters, flown on Basilisk; the agent is its flight controller."""
+    """A small satellite on thrusters, flown on Basilisk; the agent is its flight controller.
+
+    Args:
+        runs: The server's curricula; None where there are none.
+    """
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
-    def __init__(self) -> None:
+    def __init__(self, runs: Runs | None = None) -> None:
         super().__init__()
+        self._runs = runs
         self._episode: Episode | None = None
+        self._seat: Seat | None = None
         self._state = OrbitalOpsState(episode_id=str(uuid4()))
 
     def reset(
@@ -52,14 +60,17 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
         Args:
             seed: Seed of the mission.
             episode_id: Echoed in the state.
-            **options: `family`, `level`, `episode_seed`, `split`, `index` (`ResetOptions`).
+            **options: Those of `ResetOptions`: a mission, a task, or a slot of a run.
 
         Raises:
             Refused: An option is unknown or out of range; the episode before stays as it was.
         """
-        chosen, task = _chosen({"seed": seed, "episode_id": episode_id, **options})
+        chosen = _chosen({"seed": seed, "episode_id": episode_id, **options})
+        task, seat = self._named(chosen)
         episode_seed = task.episode_seed if chosen.episode_seed is None else chosen.episode_seed
-        self._episode = Episode(task.spec, episode_seed)
+        if self._seat:
+            self._seat.abandon()
+        self._episode, self._seat = Episode(task.spec, episode_seed), seat
         self.rubric = self._episode.rubric
         self._state = OrbitalOpsState(
             episode_id=chosen.episode_id or str(uuid4()),
@@ -70,6 +81,8 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
             spec_hash=task.spec.content_hash,
             split=chosen.split,
             index=chosen.index,
+            run_id=chosen.run_id,
+            member=chosen.member,
             outcome="ongoing",
         )
         return self._episode.observation
@@ -87,7 +100,8 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
         if self._episode.outcome != "ongoing":
             raise RuntimeError(f"EpisodeOver: the episode is over ({self._episode.outcome}), call reset")
         episode, self._episode = self._episode, None
-        observation = episode.step(action.command)
+        with self._seat.step(episode) if self._seat else nullcontext():
+            observation = episode.step(action.command)
         self._episode = episode
         self._state.step_count = episode.turns
         self._state.outcome = episode.outcome
@@ -99,8 +113,8 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
         return self._state
 
     def close(self) -> None:
-        """Discard the episode and its simulation."""
-        self._episode = None
+        """Discard the episode and its simulation; a slot of a run may be flown anew until its lease ends."""
+        self._episode = self._seat = None
 
     def list_splits(self) -> list[Split]:
         """The splits, with the number of their tasks."""
@@ -139,6 +153,30 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
             version="0.1.0",
         )
 
+    def _named(self, chosen: ResetOptions) -> tuple[Task, Seat | None]:
+        """The task that the options name, with a seat if it is a slot of a run."""
+        given = chosen.model_fields_set - {"episode_id"}
+        with _refusing(LookupError, Paused):
+            match chosen.split, chosen.index, chosen.run_id, chosen.member:
+                case None, None, None, None:
+                    spec = catalog.generate(chosen.family, chosen.level, chosen.seed)
+                    return Task(spec, chosen.seed), None
+                case splits.CURRICULUM, int(slot), str(run), int(member):
+                    _only(given, SLOT_OPTIONS)
+                    return self._seated(run, slot, member)
+                case str(split), int(index), None, None if split != splits.CURRICULUM:
+                    _only(given - {"episode_seed"}, TASK_OPTIONS)
+                    return splits.task(split, index), None
+                case _:
+                    raise Refused(_misnamed(chosen, given))
+
+    def _seated(self, run: str, slot: int, member: int) -> tuple[Task, Seat]:
+        if self._runs is None:
+            raise Refused("this environment has no curricula: expected a server's")
+        if run not in self._runs.archive.runs():
+            raise Refused(f"no run {run!r}: expected the name of one that its trainer has created")
+        return self._runs.seat(run, slot, member)
+
     def render_web(self, observation: dict[str, Any]) -> str | None:
         """The console page: brief, gauges, telemetry text and, after the end, the score."""
         return console.page(self._episode, observation) if self._episode else None
@@ -148,31 +186,33 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
         return console.buttons(self._episode, observation) if self._episode else []
 
 
-def _chosen(options: dict[str, Any]) -> tuple[ResetOptions, Task]:
-    """The options of a reset, and the task that they name."""
+def _chosen(options: dict[str, Any]) -> ResetOptions:
+    """The options of a reset."""
     known = tuple(ResetOptions.model_fields)
     for name in options:
         if name not in known:
             hint = did_you_mean(name, known)
             raise Refused(f"no reset option {printable(name)!r}{hint} Known: {', '.join(known)}.")
     try:
-        chosen = reset_options(options)
+        return reset_options(options)
     except ValidationError as error:
         raise Refused(f"reset option {describe(error)}.") from error
-    with _refusing(IndexError):
-        return chosen, _named(chosen)
 
 
-def _named(chosen: ResetOptions) -> Task:
-    """The task of a split, or the mission of a family, level and seed."""
-    given = chosen.model_fields_set
-    if chosen.split is None and chosen.index is None:
-        return Task(catalog.generate(chosen.family, chosen.level, chosen.seed), chosen.seed)
-    if chosen.split is None or chosen.index is None:
-        raise Refused(f"reset with {' and '.join(given & TASK_OPTIONS)} alone: expected split and index.")
-    if both := given & MISSION_OPTIONS:
-        raise Refused(f"reset with a task and {', '.join(sorted(both))}: expected one or the other.")
-    return splits.task(chosen.split, chosen.index)
+def _misnamed(chosen: ResetOptions, given: set[str]) -> str:
+    """What is wrong with options that name neither a mission nor a task nor a slot."""
+    wanted = SLOT_OPTIONS if chosen.split == splits.CURRICULUM else TASK_OPTIONS
+    told, of_run = ", ".join(name for name in SLOT_OPTIONS if name in given), {"run_id", "member"} & given
+    if of_run and wanted is TASK_OPTIONS:
+        return f"reset with {told}: run_id and member are for split {splits.CURRICULUM!r}."
+    missing = " and ".join(name for name in wanted if name not in given)
+    return f"reset with {told}: expected {missing} too."
+
+
+def _only(given: set[str], expected: tuple[str, ...]) -> None:
+    """Refuse other options beside those that name a task."""
+    if more := given - set(expected):
+        raise Refused(f"reset with a task and {', '.join(sorted(more))}: expected one or the other.")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -39,6 +39,8 @@ START_LIMIT_S = 300.0
 """[s] a server that does not answer by then has failed; it may have to compile first."""
 CONTROL_TOKEN = 3
 """The kind of <|im_start|> in a GGUF file."""
+CURRICULUM_TOKEN = "a token for tests"
+"""Of the servers."""
 
 settings.register_profile("reproducible", deadline=None, derandomize=True)
 settings.load_profile("reproducible")
@@ -84,7 +86,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
     with (
         (logs / "roomy").open("wb") as roomy_log,
         (logs / "narrow").open("wb") as narrow_log,
-        starting(roomy_log, PYTHONHASHSEED="1") as roomy,
+        starting(roomy_log, PYTHONHASHSEED="1", CURRICULUM_TOKEN=CURRICULUM_TOKEN) as roomy,
         starting(narrow_log, PYTHONHASHSEED="2", MAX_CONCURRENT_ENVS="2") as narrow,
     ):
         yield (
@@ -110,6 +112,19 @@ def mortal(tmp_path: Path) -> Iterator[tuple[str, Server]]:
     """A server of the test's own, to be stopped by it."""
     with (tmp_path / "mortal").open("wb") as log, starting(log) as server:
         yield wait_until_healthy(*server, tmp_path / "mortal"), server[1]
+
+
+@pytest.fixture
+def starting_server(tmp_path: Path) -> Callable[..., AbstractContextManager[tuple[str, Server]]]:
+    """Starts servers with an environment of the test's own."""
+
+    @contextmanager
+    def start(**environment: str) -> Generator[tuple[str, Server]]:
+        log = tmp_path / "server.log"
+        with log.open("ab") as file, starting(file, **environment) as server:
+            yield wait_until_healthy(*server, log), server[1]
+
+    return start
 
 
 class Session:

@@ -37,7 +37,7 @@ def reset(**options: Any) -> str:
 
 
 MENU: Final = "expected one of 30|60|120|300|600|1200"
-OPTIONS: Final = "Known: family, level, seed, episode_seed, split, index, episode_id."
+OPTIONS: Final = "Known: family, level, seed, episode_seed, split, index, run_id, member, episode_id."
 ANSWERED: Final = {
     "malformed JSON": ("{", NO_JSON, "Expecting property name"),
     "empty frame": ("", NO_JSON, "Expecting value"),
@@ -127,8 +127,8 @@ ANSWERED: Final = {
         "no task 100000: expected 0 to 99999",
     ),
     "index as a string": (reset(split="train", index="3"), REFUSED, "index: .*valid integer"),
-    "split without index": (reset(split="val"), REFUSED, "reset with split alone: expected split and index"),
-    "index without split": (reset(index=3), REFUSED, "reset with index alone: expected split and index"),
+    "split without index": (reset(split="val"), REFUSED, "reset with split: expected index too"),
+    "index without split": (reset(index=3), REFUSED, "reset with index: expected split too"),
     "task and level": (
         reset(split="train", index=3, level=0, seed=0),
         REFUSED,

@@ -1,0 +1,168 @@
+"""What goes on beside the resets, with real processes, real certificates and short leases."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from orbital_ops_env.commands import Coast, EndMission
+from orbital_ops_env.curriculum.archive import Archive, Outcome, Run
+from orbital_ops_env.curriculum.database import IN_MEMORY, Database
+from orbital_ops_env.curriculum.engine import Engine, make
+from orbital_ops_env.curriculum.maker import Maker, certificate
+from orbital_ops_env.curriculum.presets import PRESETS
+from orbital_ops_env.models import OrbitalOpsAction
+from orbital_ops_env.server import flight
+from orbital_ops_env.server.environment import OrbitalOpsEnvironment
+from orbital_ops_env.server.runs import Runs
+from orbital_ops_env.sim.plant import Plant
+
+WON, LOST = Outcome(True, 0.9, "succeeded"), Outcome(False, 0.1, "failed")
+COAST, END = OrbitalOpsAction(command=Coast(duration_s=30)), OrbitalOpsAction(command=EndMission())
+
+
+def begin(engine: Engine, preset: str = "eva") -> None:
+    small = PRESETS[preset].model_copy(update={"missions": 3, "members": 2})
+    engine.create(Run("first", small, ("hold-v0",), 0))
+
+
+def fly(engine: Engine) -> None:
+    """A generation of mixed groups."""
+    for slot in range(3):
+        engine.assign("first", slot, 0)
+        for member, outcome in enumerate((WON, LOST)):
+            engine.record("first", slot, member, outcome)
+
+
+def until(told: Callable[[], bool], limit_s: float = 300.0) -> None:
+    deadline = time.monotonic() + limit_s
+    while not told():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def runs() -> Iterator[Runs]:
+    with closing(Runs(workers=1, lease_s=0.5)) as runs:
+        yield runs
+
+
+def slot(member: int, number: int = 0) -> dict[str, Any]:
+    return {"split": "curriculum", "index": number, "run_id": "first", "member": member}
+
+
+@pytest.mark.slow
+def test_another_process_makes_what_this_one_would_and_again_after_it_is_killed(runs: Runs) -> None:
+    begin(runs.engine)
+    fly(runs.engine)
+    until(lambda: runs.background.making == "first")
+    (maker,) = children("orbital_ops_env.curriculum.maker")
+    os.kill(maker, signal.SIGKILL)
+    until(lambda: bool(runs.archive.events("first", "failed")))
+    assert any("no generation could be made after 0" in each for each in runs.status("first").alarms)
+    until(lambda: runs.archive.last_generation("first") == 1)
+    assert not any("no generation" in each for each in runs.status("first").alarms)
+
+    with closing(Database(IN_MEMORY)) as database:
+        other = Engine(Archive(database))
+        begin(other)
+        fly(other)
+        made = make(
+            other.job("first", 0), lambda specs: [certificate(flight.by_name, each) for each in specs]
+        )
+        other.add(made)
+        assert other.archive.places("first", 1) == runs.archive.places("first", 1)
+
+
+@pytest.mark.slow
+def test_a_maker_ends_with_its_parent_and_so_do_its_certifiers() -> None:
+    maker = Maker(flight.by_name, workers=1)
+    try:
+        with closing(Database(IN_MEMORY)) as database:
+            engine = Engine(Archive(database))
+            begin(engine)
+            fly(engine)
+            maker.make(engine.job("first", 0))
+        certifiers = children("multiprocessing.spawn")
+    finally:
+        maker.close()
+    assert certifiers
+    until(lambda: not any(map(alive, certifiers)), limit_s=20)
+
+
+def children(what: str) -> list[int]:
+    """Processes with some word in their command whose line of parents leads here."""
+    table = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
+    rows = [line.split(maxsplit=2) for line in table.stdout.splitlines()]
+    parents = {int(pid): int(parent) for pid, parent, _ in rows}
+
+    def ours(pid: int) -> bool:
+        return pid == os.getpid() or (pid in parents and ours(parents[pid]))
+
+    return [int(pid) for pid, _, command in rows if what in command and ours(int(pid))]
+
+
+def alive(pid: int) -> bool:
+    table = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return bool(table.stdout.strip()) and not table.stdout.startswith("Z")
+
+
+def test_an_episode_that_nobody_steps_any_more_has_failed_and_its_late_outcome_does_not_count(
+    runs: Runs,
+) -> None:
+    begin(runs.engine, "uniform")
+    environment = OrbitalOpsEnvironment(runs)
+    environment.reset(**slot(0))
+    time.sleep(0.6)
+    assert runs.status("first").flying == 0  # it counts from its first step
+    environment.step(COAST)
+    time.sleep(0.6)
+    until(lambda: runs.status("first").abandoned == 1)
+    environment.step(END)
+    (outcome,) = runs.archive.database.rows("SELECT success, reason FROM outcome")
+    assert tuple(outcome) == (0, "expired")
+    environment.close()
+
+
+def test_a_failure_of_the_simulation_is_nobodys_and_the_member_may_fly_again(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(runs.engine, "uniform")
+    environment = OrbitalOpsEnvironment(runs)
+    environment.reset(**slot(1))
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("the integrator gave up")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Plant, "execute", broken)
+        with pytest.raises(RuntimeError, match="the integrator gave up"):
+            environment.step(COAST)
+    environment.close()
+    told = runs.status("first")
+    assert (told.outcomes, told.released, told.flying) == (0, 1, 0)
+    environment.reset(**slot(1))
+    environment.step(END)
+    assert runs.status("first").outcomes == 1
+
+
+def test_a_refused_reset_leaves_the_episode_and_its_seat_as_they_were(runs: Runs) -> None:
+    begin(runs.engine, "uniform")
+    environment = OrbitalOpsEnvironment(runs)
+    environment.reset(**slot(0))
+    environment.step(COAST)
+    with pytest.raises(ValueError, match="expected a slot from 0 on and a member from 0 to 1"):
+        environment.reset(**slot(7))
+    environment.step(END)
+    (outcome,) = runs.archive.database.rows("SELECT reason FROM outcome")
+    assert outcome["reason"] == "ended"
+
+
+def test_an_environment_without_curricula_says_so() -> None:
+    with pytest.raises(ValueError, match="has no curricula"):
+        OrbitalOpsEnvironment().reset(**slot(0))
