@@ -11,6 +11,8 @@ A run that was interrupted goes on from its last checkpoint.
 import argparse
 import json
 import multiprocessing
+import os
+import secrets
 import statistics
 import sys
 import time
@@ -19,6 +21,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
+from orbital_ops_env.client import Runs
 from orbital_ops_env.studies import figures
 from orbital_ops_env.training.backends import gpu, load, prepare
 from orbital_ops_env.training.config import TrainingConfig
@@ -39,7 +42,9 @@ KEPT: Final = (
     "episode/timeout_rate",
     "episode/turns",
     "group/live",
-    "ladder/rung",
+    "curriculum/window",
+    "curriculum/window_level",
+    "curriculum/repeated",
     "grad_norm",
     "loss",
     "memory/allocated_mib",
@@ -57,11 +62,11 @@ def options() -> argparse.Namespace:
     train.add_argument("--model", default="outputs/gate/adapter", help="adapter to go on with; %(default)s")
     train.add_argument("--backend", default="unsloth", choices=("unsloth", "trl"))
     train.add_argument("--server-python", default=sys.executable, help="environment with the extra server")
-    train.add_argument("--url", help="a server that runs already, instead of one of its own")
+    train.add_argument("--url", help="a server that runs already, whose CURRICULUM_TOKEN is set here too")
     train.add_argument("--steps", type=int, default=TrainingConfig.grpo_steps, help="%(default)s")
     train.add_argument("--until", type=int, help="stop after this step, to go on later; default: the last")
     train.add_argument("--groups", type=int, default=TrainingConfig.groups, help="of eight; %(default)s")
-    train.add_argument("--rung", default=TrainingConfig.first_rung, help="of the ladder; %(default)s")
+    train.add_argument("--curriculum", default=TrainingConfig.curriculum, help="preset; %(default)s")
     train.add_argument("--seed", type=int, default=TrainingConfig.seed, help="of the first; %(default)s")
     train.add_argument("--at-once", type=int, default=1, help="runs side by side on the GPU; %(default)s")
     report = commands.add_parser("report", help="write the figures of all runs")
@@ -78,15 +83,19 @@ def configurations(chosen: argparse.Namespace) -> list[TrainingConfig]:
         output=str(OUTPUT / chosen.name),
         grpo_steps=chosen.steps,
         groups=chosen.groups,
-        first_rung=chosen.rung,
+        curriculum=chosen.curriculum,
+        run_id=chosen.name,
         seed=chosen.seed,
     )
     if chosen.at_once == 1:
         return [one]
-    return [replace(one, output=f"{one.output}-{n}", seed=one.seed + n) for n in range(chosen.at_once)]
+    return [
+        replace(one, output=f"{one.output}-{n}", run_id=f"{one.run_id}-{n}", seed=one.seed + n)
+        for n in range(chosen.at_once)
+    ]
 
 
-def train(config: TrainingConfig, url: str, until: int | None, at_once: int) -> None:
+def train(config: TrainingConfig, runs: Runs, url: str, until: int | None, at_once: int) -> None:
     """One run, which may be one of several at once."""
     prepare(config.backend)
     from orbital_ops_env.training.chat import Chat
@@ -100,25 +109,27 @@ def train(config: TrainingConfig, url: str, until: int | None, at_once: int) -> 
     facts = {"config": config.published(), "at_once": at_once, "seconds_to_load": loaded, **gpu()}
     (folder / "run.json").write_text(json.dumps(facts))
     with EnvPool(url, config.episodes) as pool:
-        trainer = build(model, Chat(model.tokenizer), pool, config)
+        trainer = build(model, Chat(model.tokenizer), pool, config, runs)
         if until:
             trainer.add_callback(StopAt(until))
         trainer.train(resume_from_checkpoint=any(folder.glob("checkpoint-*")))
     model.save_adapter(folder / "adapter")
 
 
-def train_all(configs: Sequence[TrainingConfig], url: str, until: int | None) -> int:
+def train_all(configs: Sequence[TrainingConfig], runs: Runs, url: str, until: int | None) -> int:
     """All runs, each in a process of its own if there are several; how many failed."""
     if len(configs) == 1:
-        train(configs[0], url, until, 1)
+        train(configs[0], runs, url, until, 1)
         return 0
     spawn = multiprocessing.get_context("spawn")  # a fork would take no GPU with it
-    runs = [spawn.Process(target=train, args=(config, url, until, len(configs))) for config in configs]
-    for run in runs:
-        run.start()
-    for run in runs:
-        run.join()
-    return sum(run.exitcode != 0 for run in runs)
+    started = [
+        spawn.Process(target=train, args=(config, runs, url, until, len(configs))) for config in configs
+    ]
+    for each in started:
+        each.start()
+    for each in started:
+        each.join()
+    return sum(each.exitcode != 0 for each in started)
 
 
 def _keep(path: Path, config: TrainingConfig) -> None:
@@ -202,8 +213,10 @@ def main() -> int:
         return 0
     configs = configurations(chosen)
     sessions = str(2 * sum(config.episodes for config in configs))
-    with server(chosen.url, chosen.server_python, MAX_CONCURRENT_ENVS=sessions) as url:
-        return train_all(configs, url, chosen.until)
+    token = os.environ.get("CURRICULUM_TOKEN") or secrets.token_hex()
+    own = {"MAX_CONCURRENT_ENVS": sessions, "CURRICULUM_TOKEN": token}
+    with server(chosen.url, chosen.server_python, **own) as url:
+        return train_all(configs, Runs(url, token), url, chosen.until)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from orbital_ops_env.client import Runs
 from orbital_ops_env.studies import figures
 from orbital_ops_env.training.backends import load, prepare
 from orbital_ops_env.training.chat import Chat, Conversation
@@ -72,7 +73,7 @@ def run(chosen: argparse.Namespace, url: str) -> None:
             o for f in config.families for o in evaluation(f, levels, EPISODES // len(config.families))
         ]
         flown = fly(options, pool, model.sampler(config), chat)
-        trainer = build(model, chat, pool, config)
+        trainer = build(model, chat, pool, config, Runs(url, token=""))  # no run is begun
     talks = [rollout.conversation for rollout in flown]
     weights = advantages([rollout.return_ for rollout in flown])
     likelihood = on_policy.sampled_against_trained(model.net, model.sampler(config), contexts(talks))

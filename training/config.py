@@ -3,7 +3,8 @@
 `python -m orbital_ops_env.training.config` prints the table.
 """
 
-from dataclasses import asdict, dataclass, fields
+import os
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -29,16 +30,16 @@ class TrainingConfig:
 
     # -- missions --
     families: tuple[str, ...] = ("detumble-v0", "retarget-v0")
-    first_rung: str = "easy"
-    """Rung of the difficulty ladder to begin on."""
-    ease_below: float = 0.1
-    """[-] mean return that counts as a bad step."""
-    ease_after: int = 5
-    """[-] bad steps in a row after which the ladder goes a rung down."""
-    unlock_above: float = 0.7
-    """[-] mean return that counts as a good step."""
-    unlock_after: int = 3
-    """[-] good steps in a row after which the ladder goes a rung up."""
+    curriculum: str = "eva"
+    """How the server chooses missions: `uniform`, `ladder030`, `eva_literal` or `eva`,"""
+    curriculum_changes: dict[str, Any] = field(default_factory=dict[str, Any])
+    """with other numbers than the preset has, by name."""
+    run_id: str = "first"
+    """Name of the training in the server's curricula; a new one for each."""
+    generation_steps: int = 4
+    """[-] steps that a generation of missions lasts."""
+    held_out: int = 32
+    """[-] tasks of `val` of these families that are flown and reported at each checkpoint; 0 for none."""
 
     # -- sampling --
     max_new_tokens: int = 40
@@ -120,6 +121,11 @@ class TrainingConfig:
         return asdict(self) | {"model": Path(self.model).name, "output": ""}
 
 
+def processes() -> int:
+    """[-] Processes that train one model together, as `torchrun` and `accelerate launch` tell each."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
 class Specified(NamedTuple):
     """What the specification sets, and why ours differs where it does."""
 
@@ -145,13 +151,7 @@ SPECIFICATION: Final[dict[str, Specified]] = {
     "lora_bias": Specified("none"),
     "lora_layers": Specified("seven linear layers"),
     "seed": Specified(42),
-    "first_rung": Specified("easy"),
-    "ease_below": Specified(0.1),
-    "ease_after": Specified("configurable"),
-    "unlock_after": Specified(1, "the mean return of eight missions varies by 0.1 by luck alone"),
-    "unlock_above": Specified(
-        0.3, "at 0.3 a warm model leaves the easy rung at once, and live groups fall from 0.88 to 0.25"
-    ),
+    "curriculum": Specified("ladder at 0.3", "the ladder is a preset, `ladder030`"),
 }
 
 

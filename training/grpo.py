@@ -1,27 +1,29 @@
 """GRPO over the wire: TRL's trainer samples whole episodes through `multi_turn`.
 
-The dataset holds slot numbers, which no model ever sees; `Missions` turns them into episodes, hands tokens,
-mask and return to the trainer and logs what the episodes say. One process, one GPU.
+The dataset holds slot numbers, which no model ever sees; the server's curriculum decides which missions they
+are. `Missions` flies them, hands tokens, mask and return to the trainer and logs what the episodes say.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
 from transformers import TrainerCallback, TrainerControl, TrainerState
-from transformers.trainer_callback import ExportableState
 from trl import GRPOConfig, GRPOTrainer
 
+from orbital_ops_env.client import Runs, Tasks
 from orbital_ops_env.training.backends import Model, memory
 from orbital_ops_env.training.chat import Chat
-from orbital_ops_env.training.config import TrainingConfig
+from orbital_ops_env.training.config import TrainingConfig, processes
+from orbital_ops_env.training.curriculum import Curriculum
+from orbital_ops_env.training.evaluation import fly
 from orbital_ops_env.training.log import Log, trackers
 from orbital_ops_env.training.pool import EnvPool
 from orbital_ops_env.training.results import live, summary
 from orbital_ops_env.training.rollout import Rollout, multi_turn
 from orbital_ops_env.training.sampler import Sampler
-from orbital_ops_env.training.slots import RUNGS, Ladder, slot
 
 Reward = Callable[..., list[float]]
 
@@ -31,20 +33,17 @@ class Missions:
 
     Args:
         config: The run.
-        pool: At least `config.episodes` sessions.
+        pool: A session for each episode of a step that this process flies.
         sampler: The model that is trained.
         chat: Its chat template.
+        curriculum: Chooses the missions.
     """
 
-    def __init__(self, config: TrainingConfig, pool: EnvPool, sampler: Sampler, chat: Chat) -> None:
+    def __init__(
+        self, config: TrainingConfig, pool: EnvPool, sampler: Sampler, chat: Chat, curriculum: Curriculum
+    ) -> None:
         self._config, self._pool, self._sampler, self._chat = config, pool, sampler, chat
-        self.ladder = Ladder(
-            ease_below=config.ease_below,
-            ease_after=config.ease_after,
-            unlock_above=config.unlock_above,
-            unlock_after=config.unlock_after,
-            rung=config.first_rung,
-        )
+        self._curriculum = curriculum
         self.rollouts: list[Rollout] = []
         """The last step's, group after group."""
         self._metrics: dict[str, float] = {}
@@ -52,7 +51,8 @@ class Missions:
     def sample(self, prompts: Sequence[str], trainer: Any) -> dict[str, list[Any]]:
         """Fly an episode for each prompt, which is a slot number; TRL's `rollout_func`."""
         config = self._config
-        chosen = [slot(config.seed, self.ladder.rung, int(each), config.families) for each in prompts]
+        first = trainer.accelerator.process_index * len(prompts)
+        chosen = self._curriculum.options([int(each) for each in prompts], first)
         sampler, pool = self._sampler, self._pool
         sampling, flying, tokens, passes = sampler.seconds, pool.seconds, sampler.tokens, sampler.passes
         self.rollouts = multi_turn(chosen, pool, sampler, self._chat)
@@ -63,14 +63,13 @@ class Missions:
             )
         self._metrics = summary(self.rollouts) | {
             "group/live": live(self.rollouts, config.group_size),
-            "ladder/rung": float(list(RUNGS).index(self.ladder.rung)),
+            **self._curriculum.metrics(),
             "seconds/generation": sampler.seconds - sampling,
             "seconds/environment": pool.seconds - flying,
             "sampled_tokens": float(sampler.tokens - tokens),
             "sampling_passes": float(sampler.passes - passes),
             **memory(),
         }
-        self.ladder.hear(self._metrics["reward/overall"])
         talks = [rollout.conversation for rollout in self.rollouts]
         return {
             "prompt_ids": [talk.prompt_ids for talk in talks],
@@ -87,22 +86,6 @@ class Missions:
         for name, value in self._metrics.items():
             log_metric(name, value)
         return returned
-
-
-class _LadderState(TrainerCallback, ExportableState):
-    """Puts the ladder into checkpoints and takes it out again."""
-
-    def __init__(self, ladder: Ladder) -> None:
-        self._ladder = ladder
-
-    def state(self) -> dict[str, Any]:
-        moving = {name: getattr(self._ladder, name) for name in ("rung", "bad_steps", "good_steps")}
-        return {"args": {}, "attributes": moving}
-
-    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        saved: Any = state.stateful_callbacks
-        for name, value in saved[type(self).__name__]["attributes"].items():
-            setattr(self._ladder, name, value)
 
 
 class StopAt(TrainerCallback):
@@ -122,32 +105,45 @@ def build(
     chat: Chat,
     pool: EnvPool,
     config: TrainingConfig,
+    runs: Runs,
     *,
     extra_rewards: Sequence[Reward] = (),
 ) -> Any:
     """The `GRPOTrainer`; `trainer.train(resume_from_checkpoint=True)` goes on where a run was interrupted.
 
+    Where several processes train, each calls this; they share the groups of a step evenly.
+
     Args:
         model: What to train.
         chat: Its chat template.
-        pool: At least `config.episodes` sessions.
+        pool: A session for each episode of a step that this process flies, `config.episodes` if it is alone.
         config: The run.
+        runs: Curricula of the server that the sessions are on.
         extra_rewards: Further reward functions of weight 1, for tests of the plumbing only.
 
     Raises:
-        ValueError: The temperature is 0, or, during training, an episode is longer than `max_episode_tokens`.
+        ValueError: The temperature is 0, or the groups cannot be shared evenly, or, during training, an
+            episode is longer than `max_episode_tokens`.
     """
+    sharing = processes()
+    if config.groups % sharing or config.episodes % (config.micro_batch * sharing):
+        raise ValueError(
+            f"{sharing} processes cannot share {config.groups} groups of {config.group_size} in passes of "
+            f"{config.micro_batch}: expected that they divide the groups, and each one's episodes into passes"
+        )
     if config.temperature <= 0:
         raise ValueError(f"temperature={config.temperature}: GRPO needs spread, expected more than 0")
     sampler = model.sampler(config)
-    missions = Missions(config, pool, sampler, chat)
+    flown = functools.partial(fly, pool=pool, generate=sampler, chat=chat)
+    curriculum = Curriculum(runs, Tasks(pool.url), flown, config)
+    missions = Missions(config, pool, sampler, chat, curriculum)
     output = Path(config.output) / "grpo"
     arguments = GRPOConfig(
         output_dir=str(output),
         seed=config.seed,
         max_steps=config.grpo_steps,
         per_device_train_batch_size=config.micro_batch,
-        gradient_accumulation_steps=config.episodes // config.micro_batch,
+        gradient_accumulation_steps=config.episodes // (config.micro_batch * sharing),
         num_generations=config.group_size,
         max_completion_length=config.max_episode_tokens,
         mask_truncated_completions=True,
@@ -173,5 +169,5 @@ def build(
         train_dataset=Dataset.from_dict({"prompt": prompts}),
         processing_class=model.tokenizer,
         rollout_func=missions.sample,
-        callbacks=[_LadderState(missions.ladder), Log(output / "metrics.jsonl", missions, config.show_every)],
+        callbacks=[curriculum, Log(output / "metrics.jsonl", missions, config.show_every)],
     )

@@ -44,6 +44,8 @@ class Log(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Keep what belongs to the run."""
+        if not state.is_world_process_zero:
+            return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         kept = read(self._path) if self._path.exists() else []
         kept = [row for row in kept if row["step"] <= state.global_step]
@@ -53,8 +55,8 @@ class Log(TrainerCallback):
         self, args: Any, state: TrainerState, control: TrainerControl, logs: dict[str, Any], **_: Any
     ) -> None:
         """Append a step's row; what it took beside generation and environment is the update."""
-        if "step_time" not in logs:
-            return  # the summary of a run
+        if "step_time" not in logs or not state.is_world_process_zero:
+            return  # the summary of a run, or of another process
         row = {"step": state.global_step, **logs}
         if "seconds/generation" in row:
             row["seconds/update"] = row["step_time"] - row["seconds/generation"] - row["seconds/environment"]
@@ -63,7 +65,7 @@ class Log(TrainerCallback):
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Print the raw episodes with the least, the middle and the greatest return."""
-        if (state.global_step - 1) % self._show_every == 0:
+        if state.is_world_process_zero and (state.global_step - 1) % self._show_every == 0:
             by_return = sorted(self._flown.rollouts, key=lambda each: each.return_)
             for rollout in (by_return[0], by_return[len(by_return) // 2], by_return[-1]):
                 print(f"-- step {state.global_step}\n{rollout}", flush=True)  # noqa: T201

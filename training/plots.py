@@ -9,8 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from orbital_ops_env.training.slots import RUNGS
-
 SIZE: Final = (9.0, 5.0)
 """[in] of a figure."""
 DPI: Final = 150
@@ -23,7 +21,8 @@ Row = Mapping[str, Any]
 def reward_curve(rows: Sequence[Row], baseline: float, path: Path) -> Path:
     """Mean return and success by training step, with the untrained model on the same axes.
 
-    Dotted lines mark where the difficulty ladder moves: missions on both sides of one are not alike.
+    Dotted lines mark new generations of missions, with their mean level; those on both sides of one are not
+    alike.
 
     Args:
         rows: Metrics of a GRPO run.
@@ -42,11 +41,11 @@ def reward_curve(rows: Sequence[Row], baseline: float, path: Path) -> Path:
     axes.plot(numbers, [row["reward/overall"] for row in steps], "-o", label="mean return")
     axes.plot(numbers, [row["episode/success_rate"] for row in steps], "-s", label="success rate")
     axes.axhline(baseline, color="black", linestyle="--", label=f"untrained baseline, return {baseline:.2f}")
-    for before, after in itertools.pairwise(steps):
-        if before["ladder/rung"] != after["ladder/rung"]:
+    for before, after in itertools.pairwise(row for row in steps if "curriculum/window" in row):
+        if int(before["curriculum/window"]) != int(after["curriculum/window"]):
             axes.axvline(after["step"] - 0.5, color="grey", linestyle=":")
-            rung = list(RUNGS)[int(after["ladder/rung"])]
-            axes.text(after["step"] - 0.5, 1.0, f" {rung}", va="top", color="grey", fontsize=FONT)
+            level = f" level {after['curriculum/window_level']:.1f}"
+            axes.text(after["step"] - 0.5, 1.0, level, va="top", color="grey", fontsize=FONT)
     axes.set_ylim(-0.03, 1.03)
     return _written(figure, axes, path)
 

@@ -1,17 +1,15 @@
-"""Which mission a slot of a run is, and the difficulty ladder that decides how hard slots are.
+"""Numbered missions for demonstrations and for evaluation: pure functions of their numbers.
 
-A slot is a number, the only thing that the trainer's dataset holds. Slot i of a run is a pure function of the
-run's seed, the ladder's rung and i, so all members of a group fly the same mission with the same seeds.
+Those that GRPO trains on are chosen by the server's curriculum (`training/curriculum.py`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 RUNGS: Final = {"easy": (0, 1, 2), "medium": (3, 4, 5), "hard": (6, 7, 8, 9)}
-"""Levels of each rung of the ladder, from the ground up."""
+"""Levels by difficulty."""
 FIRST_TRAINING_SEED: Final = 1_000_000
 """Mission seeds from here on are for training."""
 TRAINING_SEEDS: Final = 1_000_000_000
@@ -57,36 +55,3 @@ def evaluation(family: str, levels: Sequence[int], episodes: int, first: int = 0
         }
         for number in range(first, first + episodes)
     ]
-
-
-@dataclass
-class Ladder:
-    """The rung that a run is on: up after some good steps in a row, down after some bad ones."""
-
-    ease_below: float
-    ease_after: int
-    unlock_above: float
-    unlock_after: int
-    rung: str = "easy"
-    bad_steps: int = 0
-    """[-] in a row."""
-    good_steps: int = 0
-    """[-] in a row."""
-
-    def __post_init__(self) -> None:
-        if self.rung not in RUNGS:
-            raise ValueError(f"no rung {self.rung!r} on the ladder: expected one of {', '.join(RUNGS)}")
-
-    def hear(self, mean_return: float) -> None:
-        """Take the mean return of a step."""
-        self.bad_steps = self.bad_steps + 1 if mean_return < self.ease_below else 0
-        self.good_steps = self.good_steps + 1 if mean_return > self.unlock_above else 0
-        if self.good_steps >= self.unlock_after:
-            self._go(+1)
-        elif self.bad_steps >= self.ease_after:
-            self._go(-1)
-
-    def _go(self, rungs: int) -> None:
-        names = list(RUNGS)
-        self.rung = names[min(max(names.index(self.rung) + rungs, 0), len(names) - 1)]
-        self.bad_steps = self.good_steps = 0

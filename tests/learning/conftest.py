@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from orbital_ops_env.client import OrbitalOpsEnv
+from orbital_ops_env.client import OrbitalOpsEnv, Runs
 from orbital_ops_env.training.server import local_server
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = 8
+TOKEN = "a token for tests"
 PATIENCE_S = 5.0
 """[s] for a server to notice that a session is closed."""
 
@@ -19,8 +20,15 @@ PATIENCE_S = 5.0
 @pytest.fixture(scope="session")
 def url() -> Iterator[str]:
     """A real server with room for eight sessions."""
-    with local_server(str(ROOT / ".venv/bin/python"), MAX_CONCURRENT_ENVS=str(SESSIONS)) as address:
+    own = {"MAX_CONCURRENT_ENVS": str(SESSIONS), "CURRICULUM_TOKEN": TOKEN}
+    with local_server(str(ROOT / ".venv/bin/python"), **own) as address:
         yield address
+
+
+@pytest.fixture
+def runs(url: str) -> Runs:
+    """The server's curricula."""
+    return Runs(url, TOKEN)
 
 
 @pytest.fixture(scope="session")

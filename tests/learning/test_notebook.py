@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from orbital_ops_env.client import RunOptions, Runs
+
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks/train_grpo.ipynb"
 CELLS: list[dict[str, Any]] = json.loads(NOTEBOOK.read_text())["cells"]
@@ -18,6 +20,7 @@ SMOKE: dict[str, Any] = {
     "BACKEND": "trl",
     "INSTALL": False,
     "IGNORE_GATE": True,
+    "CURRICULUM_TOKEN": "a token for tests",
     "TEST_REWARD": True,
     "SFT_STEPS": 2,
     "GRPO_STEPS": 2,
@@ -27,6 +30,7 @@ SMOKE: dict[str, Any] = {
         "max_episode_tokens": 16000,
         "groups": 2,
         "group_size": 4,
+        "held_out": 2,
         "micro_batch": 4,
         "sft_batch": 2,
         "sft_micro_batch": 1,
@@ -122,7 +126,7 @@ def test_one_switch_starts_a_server_here(execute: Callable[..., Told], tiny: str
     python = str(ROOT / ".venv/bin/python")
     only = ("parameters", "install", "models", "config", "server", "smoke", "close")
     told = execute(*only, LOCAL_SERVER=True, SERVER_PYTHON=python, MODEL=tiny)
-    assert re.match(r"http://127\.0\.0\.1:\d+ answers", told["server"])
+    assert re.match(r"http://127\.0\.0\.1:\d+ answers", told["smoke"])
     assert "MISSION retarget-v0 level 0" in told["smoke"]
 
 
@@ -140,3 +144,20 @@ def test_a_wrong_address_ends_in_an_error_that_names_it(
 ) -> None:
     with pytest.raises(Exception, match=message):
         execute("parameters", "install", "server", **parameters)
+
+
+@pytest.mark.slow
+def test_a_wrong_token_ends_in_an_error_before_anything_is_trained(
+    execute: Callable[..., Told], url: str
+) -> None:
+    with pytest.raises(Exception, match="expected the server's CURRICULUM_TOKEN"):
+        execute("parameters", "install", "server", ENV_URL=url, CURRICULUM_TOKEN=None)
+
+
+@pytest.mark.slow
+def test_the_name_of_another_run_ends_in_an_error_before_anything_is_trained(
+    execute: Callable[..., Told], url: str, runs: Runs
+) -> None:
+    runs.create(RunOptions(run_id="taken", preset="uniform"))
+    with pytest.raises(Exception, match="has a run 'taken' already: choose another RUN"):
+        execute("parameters", "install", "server", ENV_URL=url, RUN="taken")

@@ -1,6 +1,7 @@
 """All of training on a CPU, on a real server, with a tiny random model."""
 
 import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the training environment: make notebook")
 
+from orbital_ops_env.client import Runs, Tasks
 from orbital_ops_env.training import demonstrations, grpo, on_policy, sft
 from orbital_ops_env.training.backends import Model, load
 from orbital_ops_env.training.chat import Chat
 from orbital_ops_env.training.config import TrainingConfig
+from orbital_ops_env.training.curriculum import Curriculum
 from orbital_ops_env.training.demonstrations import Demonstration
 from orbital_ops_env.training.log import read
 from orbital_ops_env.training.pool import EnvPool
@@ -38,6 +41,7 @@ def config(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> TrainingConfi
         sft_micro_batch=1,
         grpo_steps=4,
         save_steps=2,
+        held_out=2,
         learning_rate=1e-3,
     )
 
@@ -52,12 +56,13 @@ def weights(model: Model) -> dict[str, Any]:
     return {name: each.detach().clone() for name, each in model.net.named_parameters() if each.requires_grad}
 
 
-def run(config: TrainingConfig, pool: EnvPool, *, rewarded: bool, until: int | None = None) -> Any:
+def run(
+    config: TrainingConfig, pool: EnvPool, runs: Runs, *, rewarded: bool, until: int | None = None
+) -> Any:
     """A fresh model trained on, from the last checkpoint if there is one."""
     model = load(config)
-    trainer = grpo.build(
-        model, Chat(model.tokenizer), pool, config, extra_rewards=[share_of_sevens] if rewarded else []
-    )
+    extra = [share_of_sevens] if rewarded else []
+    trainer = grpo.build(model, Chat(model.tokenizer), pool, config, runs, extra_rewards=extra)
     if until:
         trainer.add_callback(grpo.StopAt(until))
     trainer.train(resume_from_checkpoint=any(Path(config.output, "grpo").glob("checkpoint-*")))
@@ -98,9 +103,9 @@ def test_a_demonstration_beyond_the_token_limit_is_refused(config: TrainingConfi
 
 
 def test_exactly_the_sampled_tokens_are_trained(
-    pool: EnvPool, config: TrainingConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pool: EnvPool, config: TrainingConfig, runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = dataclasses.replace(config, output=str(tmp_path), grpo_steps=1)
+    here = dataclasses.replace(config, output=str(tmp_path), grpo_steps=1, run_id="sampled")
     trained: list[tuple[list[int], list[int]]] = []
     missions: list[grpo.Missions] = []
     compute, sample = grpo.GRPOTrainer._compute_loss, grpo.Missions.sample
@@ -119,7 +124,7 @@ def test_exactly_the_sampled_tokens_are_trained(
 
     monkeypatch.setattr(grpo.GRPOTrainer, "_compute_loss", computing)
     monkeypatch.setattr(grpo.Missions, "sample", sampling)
-    run(here, pool, rewarded=True)
+    run(here, pool, runs, rewarded=True)
     talks = [rollout.conversation for rollout in missions[0].rollouts]
     own = [[i for i, mine in zip(t.completion_ids, t.owned, strict=True) if mine] for t in talks]
     assert sorted(ids for ids, _ in trained) == sorted(own)
@@ -127,13 +132,13 @@ def test_exactly_the_sampled_tokens_are_trained(
 
 
 def test_the_trainers_gradient_is_the_policy_gradient_of_the_sampled_tokens(
-    pool: EnvPool, config: TrainingConfig
+    pool: EnvPool, config: TrainingConfig, runs: Runs
 ) -> None:
     model = load(config)
     chat = Chat(model.tokenizer)
     options = [slot(3, "hard", n, config.families) for n in range(config.episodes)]
     talks = [each.conversation for each in multi_turn(options, pool, model.sampler(config), chat)]
-    trainer = grpo.build(model, chat, pool, config)
+    trainer = grpo.build(model, chat, pool, config, runs)
     weights = [1.0, -0.5, 0.25, -2.0]
     ours = on_policy.policy_gradient(model.net, talks, weights)
     theirs = on_policy.trainer_gradient(trainer, talks, weights)
@@ -163,17 +168,17 @@ def test_replies_are_drawn_from_the_policy_that_is_trained_unless_there_is_dropo
 
 
 def test_a_random_models_groups_are_dead_and_a_dense_reward_gives_them_a_gradient(
-    sessions: Callable[[int], int], pool: EnvPool, config: TrainingConfig, tmp_path: Path
+    sessions: Callable[[int], int], pool: EnvPool, config: TrainingConfig, runs: Runs, tmp_path: Path
 ) -> None:
-    dead = dataclasses.replace(config, output=str(tmp_path / "dead"), grpo_steps=1)
-    run(dead, pool, rewarded=False)
+    dead = dataclasses.replace(config, output=str(tmp_path / "dead"), grpo_steps=1, run_id="dead")
+    run(dead, pool, runs, rewarded=False)
     (row,) = [row for row in read(tmp_path / "dead/grpo/metrics.jsonl") if "group/live" in row]
     assert row["frac_reward_zero_std"] == 1.0
     assert row["grad_norm"] == 0.0
     assert row["group/live"] == row["episode/success_rate"] == row["episode/valid_turns"] == 0.0
 
-    dense = dataclasses.replace(config, output=str(tmp_path / "dense"), grpo_steps=2)
-    trainer = run(dense, pool, rewarded=True)
+    dense = dataclasses.replace(config, output=str(tmp_path / "dense"), grpo_steps=2, run_id="dense")
+    trainer = run(dense, pool, runs, rewarded=True)
     rows = [row for row in read(tmp_path / "dense/grpo/metrics.jsonl") if "group/live" in row]
     assert [row["step"] for row in rows] == [1, 2]
     logged = {
@@ -190,24 +195,71 @@ def test_a_random_models_groups_are_dead_and_a_dense_reward_gives_them_a_gradien
     pool.close()
     assert sessions(0) == 0
     assert trainer.state.global_step == 2
+    told = runs.status("dense")
+    assert (told.slots, told.outcomes, told.abandoned) == (2 * dense.groups, 2 * dense.episodes, 0)
+    assert told.alarms == ()
 
 
 def test_a_resumed_run_goes_on_as_if_never_interrupted(
-    pool: EnvPool, config: TrainingConfig, tmp_path: Path
+    pool: EnvPool, config: TrainingConfig, runs: Runs, tmp_path: Path
 ) -> None:
-    climbing = dataclasses.replace(config, unlock_above=-1.0, unlock_after=3)
-    whole, halves = (dataclasses.replace(climbing, output=str(tmp_path / n)) for n in ("whole", "halves"))
-    run(whole, pool, rewarded=True)
-    run(halves, pool, rewarded=True, until=2)
-    run(halves, pool, rewarded=True)
+    whole, halves = (
+        dataclasses.replace(config, curriculum="uniform", output=str(tmp_path / name), run_id=name)
+        for name in ("whole", "halves")
+    )
+    run(whole, pool, runs, rewarded=True)
+    run(halves, pool, runs, rewarded=True, until=2)
+    stray = {"split": "curriculum", "index": 99, "run_id": "halves", "member": 0}
+    pool.reset({0: stray})
+    assert runs.status("halves").slots == 2 * config.groups + 1
+    run(halves, pool, runs, rewarded=True)
+    assert runs.status("halves").slots == 4 * config.groups  # as it was at the checkpoint, and two steps
+    assert runs.status("halves").outcomes == 4 * config.episodes
     straight, resumed = (read(Path(each.output) / "grpo/metrics.jsonl") for each in (whole, halves))
     straight, resumed = ([row for row in rows if "group/live" in row] for rows in (straight, resumed))
     assert [row["step"] for row in resumed] == [1, 2, 3, 4]
-    assert [row["ladder/rung"] for row in resumed] == [0.0, 0.0, 0.0, 1.0]
+    levels = [[row["curriculum/window_level"] for row in rows] for rows in (straight, resumed)]
+    assert levels[0] == levels[1]
     assert len({row["grad_norm"] for row in straight}) == 4
     for one, other in zip(straight, resumed, strict=True):
         for key in ("loss", "grad_norm", "reward/overall", "rewards/share_of_sevens/mean", "sampled_tokens"):
             assert other[key] == pytest.approx(one[key], abs=1e-6), (one["step"], key)
+
+
+def test_held_out_tasks_of_the_same_families_are_reported_with_each_checkpoint(
+    pool: EnvPool, config: TrainingConfig, runs: Runs, tmp_path: Path
+) -> None:
+    here = dataclasses.replace(config, output=str(tmp_path), run_id="reported")
+    run(here, pool, runs, rewarded=True, until=2)
+    snapshot = json.loads((tmp_path / "grpo/checkpoint-2/curriculum.json").read_text())
+    (told,) = [json.loads(row[3]) for row in snapshot["tables"]["event"] if row[2] == "held_out"]
+    assert (told["split"], told["episodes"], told["success"]) == ("val", 2, 0.0)
+    assert runs.status("reported").outcomes == 2 * config.episodes  # which they are not part of
+
+
+def test_a_checkpoint_that_does_not_fit_is_told_of(
+    pool: EnvPool, config: TrainingConfig, runs: Runs, tmp_path: Path
+) -> None:
+    here = dataclasses.replace(config, output=str(tmp_path), run_id="unfit")
+    run(here, pool, runs, rewarded=True, until=2)
+    wider = dataclasses.replace(here, groups=1, group_size=4)
+    with pytest.raises(ValueError, match="of a run with group_size, families and seed"):
+        run(wider, pool, runs, rewarded=True)
+    (tmp_path / "grpo/checkpoint-2/curriculum.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"checkpoint-2 has no curriculum\.json"):
+        run(here, pool, runs, rewarded=True)
+
+
+def test_changes_of_a_preset_leave_the_group_size_to_the_trainer(config: TrainingConfig, runs: Runs) -> None:
+    changed = dataclasses.replace(config, curriculum_changes={"members": 7, "missions": 20, "edits": 3})
+    asked = Curriculum(runs, Tasks("http://localhost:1"), lambda options: [], changed).asked()
+    assert asked.changes == {"members": config.group_size, "missions": 20, "edits": 3}
+
+
+def test_a_server_that_does_not_answer_costs_no_episodes(config: TrainingConfig) -> None:
+    gone = Runs("http://localhost:1", "token")
+    told = Curriculum(gone, Tasks("http://localhost:1"), lambda options: [], config).metrics()
+    assert set(told.values()) == {0.0}
 
 
 def test_a_models_own_defaults_do_not_change_what_is_sampled(config: TrainingConfig) -> None:
@@ -228,14 +280,16 @@ def test_filling_a_batch_changes_no_reply(config: TrainingConfig) -> None:
     assert model.sampler(likeliest)(talks) == alone
 
 
-def test_what_cannot_be_trained_is_refused(pool: EnvPool, config: TrainingConfig, tmp_path: Path) -> None:
+def test_what_cannot_be_trained_is_refused(
+    pool: EnvPool, config: TrainingConfig, runs: Runs, tmp_path: Path
+) -> None:
     model = load(config)
     chat = Chat(model.tokenizer)
     with pytest.raises(ValueError, match="GRPO needs spread"):
-        grpo.build(model, chat, pool, dataclasses.replace(config, temperature=0.0))
-    short = dataclasses.replace(config, output=str(tmp_path), max_episode_tokens=100)
+        grpo.build(model, chat, pool, dataclasses.replace(config, temperature=0.0), runs)
+    short = dataclasses.replace(config, output=str(tmp_path), max_episode_tokens=100, run_id="short")
     with pytest.raises(ValueError, match="more than max_episode_tokens=100"):
-        grpo.build(model, chat, pool, short).train()
+        grpo.build(model, chat, pool, short, runs).train()
 
 
 def test_a_metrics_line_that_a_crash_cut_short_is_left_out(tmp_path: Path) -> None:

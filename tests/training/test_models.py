@@ -45,13 +45,14 @@ def test_the_table_says_of_each_row_whether_it_was_run() -> None:
         assert line.endswith(f"| {row.ran_on or 'not run'} |")
 
 
-def step(number: int, rung: float = 0.0) -> dict[str, Any]:
+def step(number: int, window: float = 0.0) -> dict[str, Any]:
     return {
         "step": number,
         "loss": 0.0,
         "reward/overall": number / 10,
         "episode/success_rate": number / 20,
-        "ladder/rung": rung,
+        "curriculum/window": window,
+        "curriculum/window_level": 2.5,
     }
 
 
@@ -63,7 +64,7 @@ def test_the_curves_have_the_labels_and_the_baseline(tmp_path: Path, monkeypatch
         drawn.append(axes)
 
     monkeypatch.setattr(plots, "_written", keep)
-    plots.reward_curve([step(1), step(2), step(3, rung=1.0), {"step": 3}], 0.25, tmp_path / "unused.png")
+    plots.reward_curve([step(1), step(2), step(3, window=1.0), {"step": 3}], 0.25, tmp_path / "unused.png")
     (axes,) = drawn
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("Training Step", "Reward (0–1)")
     returns, success, baseline, moved = axes.get_lines()
@@ -71,7 +72,7 @@ def test_the_curves_have_the_labels_and_the_baseline(tmp_path: Path, monkeypatch
     assert list(success.get_ydata()) == [0.05, 0.1, 0.15]
     assert list(baseline.get_ydata()) == [0.25, 0.25]
     assert list(moved.get_xdata()) == [2.5, 2.5]
-    assert [text.get_text().strip() for text in axes.texts] == ["medium"]
+    assert [text.get_text().strip() for text in axes.texts] == ["level 2.5"]
 
 
 def test_a_curve_is_a_png_and_wants_the_rows_of_a_run(tmp_path: Path) -> None:
