@@ -5,7 +5,7 @@ BIN := .venv/bin
 TRAIN := .venv/train/bin
 GPU := .venv/gpu/bin
 
-.PHONY: setup setup-train setup-gpu demo test check notebook serve levels instruments reward-audit freeze bench bench-certificate baselines evaluate docs gate gpu-spike on-policy lock
+.PHONY: setup setup-train setup-gpu demo test check notebook serve levels instruments reward-audit freeze bench bench-certificate baselines bench-curriculum plots evaluate docs gate gpu-spike on-policy lock
 
 setup: .venv/.setup
 
@@ -67,6 +67,14 @@ baselines: setup
 # Tables and example of the README, docs/missions.md, docs/baselines.md, docs/reward_*.md, the table of docs/training.md.
 docs: setup
 	$(BIN)/python -m orbital_ops_env.studies.tables
+
+# Which curriculum teaches most: a synthetic learner in minutes; with REAL=1 a small controller on the simulator, for an hour.
+bench-curriculum: setup
+	$(BIN)/python -m orbital_ops_env.studies.$(if $(REAL),curriculum_real,curriculum) $(ARGS)
+
+# Pictures of the curriculum; of a run of one's own: make plots ARGS='outputs/training/grpo/checkpoint-30/curriculum.json'
+plots: setup
+	$(BIN)/python -m orbital_ops_env.studies.curriculum_plots $(ARGS)
 
 # These three need a GPU.
 gate: setup setup-gpu
