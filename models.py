@@ -267,7 +267,7 @@ class RunStatus(_Wire):
     released: int
     """[-] episodes that ended with the server or the simulation, which count for nobody."""
     again: int
-    """[-] episodes of members that had an outcome, which stays."""
+    """[-] episodes that were flown anew: of members that had an outcome, which stays, or were flying one."""
     flying: int
     """[-] episodes that are begun and not over."""
     resets: int

@@ -36,7 +36,8 @@ class OrbitalOpsEnv(EnvClient[OrbitalOpsAction, OrbitalOpsObservation, OrbitalOp
     """Flies missions on a server. One client flies one episode at a time; `.sync()` blocks.
 
     `reset(family, level, seed, episode_seed, episode_id)` starts an episode, `reset(split, index)` one of the
-    server's `tasks`; `step(action)` flies one command and `state()` says where the episode stands. Example:
+    server's `tasks`, `reset(split, index, run_id, member)` one of a slot of the server's `Runs`;
+    `step(action)` flies one command and `state()` says where the episode stands. Example:
 
         with OrbitalOpsEnv("http://localhost:8000").sync() as env:
             result = env.reset(family="retarget-v0", level=3, seed=17)

@@ -22,7 +22,7 @@ from orbital_ops_env.client.render import PolicyView, render, view
 from orbital_ops_env.commands import AnyCommand, Telecommand, parse
 from orbital_ops_env.models import OrbitalOpsAction, OrbitalOpsObservation, Outcome
 
-ROW: Final = ("family", "level", "seed", "episode_seed")
+ROW: Final = ("family", "level", "seed", "episode_seed", "split", "index", "run_id", "member")
 """Columns of a dataset that `reset` takes; it ignores the others."""
 ARGUMENTS: Final = {
     "target": "a name of TARGETS",
@@ -98,8 +98,8 @@ class OrbitalOpsTools:
         """Start the next episode on the same session.
 
         Args:
-            **row: A row of the dataset; `family`, `level`, `seed` and `episode_seed` are taken, the rest is
-                ignored, and what is absent has the server's default.
+            **row: A row of the dataset; what `OrbitalOpsEnv.reset` takes, but `episode_id`, is taken, the
+                rest is ignored, and what is absent has the server's default.
 
         Returns:
             The brief and the first telemetry.

@@ -137,12 +137,15 @@ class Archive:
 
     # -- episodes and outcomes -------------------------------------------------------------------
 
-    def take(self, run: str, slot: int, member: int, seat: str) -> None:
-        """A seat begins the episode of a member, in place of the seat that had it; it must end now."""
+    def take(self, run: str, slot: int, member: int, seat: str) -> bool:
+        """A seat begins the episode of a member; whether another one had it, which has it no more."""
+        place = (run, slot, member)
         with self.change() as db:
-            if self.binding(run, slot):
-                now = time.time()
-                db.execute("REPLACE INTO episode VALUES (?, ?, ?, ?, ?)", (run, slot, member, seat, now))
+            if self.binding(run, slot) is None:
+                return False
+            had = self._rows("SELECT 1 FROM episode WHERE (run, slot, member) = (?, ?, ?)", *place)
+            db.execute("REPLACE INTO episode VALUES (?, ?, ?, ?, ?)", (*place, seat, time.time()))
+            return bool(had)
 
     def renew(self, seat: str) -> None:
         """A seat goes on with its episode, if it still has it."""

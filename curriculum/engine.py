@@ -193,7 +193,7 @@ class Engine:
             if (run, number - 1) in self.archive.pending() and self.job(run, number - 1) == made.job:
                 self.archive.add_generation(run, number, made.entries, made.edges, made.certificates)
 
-    def graded(self, run: Run, generation: int, until: int | None = None) -> list[Graded[MissionSpec]]:
+    def graded(self, run: Run, generation: int, until: int | None) -> list[Graded[MissionSpec]]:
         """The missions of a generation whose groups are whole, in the order of their places."""
         entries = self.archive.entries(run.id, generation)
         return [

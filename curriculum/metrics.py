@@ -26,7 +26,7 @@ TAKEN_OVER: Final = 0.25
 FEW_ADMITTED: Final = 0.2
 """[-] share of edited missions with a certificate."""
 FEW_AGAIN: Final = 0.1
-"""[-] episodes of members that were flown before, to all outcomes."""
+"""[-] episodes that were flown anew, to all outcomes."""
 FALLEN: Final = 0.05
 """[-] by how much held-out success falls while that in training rises."""
 CENTRES: Final = np.linspace(LEVELS[0], LEVELS[-1], 181)
@@ -254,7 +254,7 @@ def _not_counted(archive: Archive, run: Run) -> list[str]:
         )
     if counts["again"] > max(FEW_AGAIN * counts["outcomes"], 1):
         found.append(
-            f"{counts['again']} episodes were of members that had an outcome, which stays: expected new slots"
+            f"{counts['again']} episodes were flown anew, of members that had one: expected new slots"
         )
     return found
 

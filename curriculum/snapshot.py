@@ -1,4 +1,7 @@
-"""A run as text, to be kept with a checkpoint of the model, put back, and proved by making it again."""
+"""A run as text, to be kept with a checkpoint of the model and put back.
+
+`replay` proves that a run is what its log says: the tests make runs again with it.
+"""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -137,16 +137,15 @@ class Seat:
     @contextmanager
     def step(self, episode: Episode) -> Generator[None]:
         """What a step happens in: the outcome is kept; a failure of the simulation is nobody's."""
-        archive = self._runs.archive
+        archive, (run, slot, member) = self._runs.archive, self._place
         if self._begun:
             archive.renew(self._id)
-        else:
-            archive.take(*self._place, self._id)
-            self._begun = True
+        elif archive.take(run, slot, member, self._id):
+            archive.note(run, "again", {"slot": slot, "member": member})
+        self._begun = True
         try:
             yield
         except Exception as error:
-            run, slot, member = self._place
             if archive.leave(self._id):
                 archive.note(run, "released", {"slot": slot, "member": member, "error": repr(error)})
             raise

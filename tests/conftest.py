@@ -21,6 +21,7 @@ from openenv.core.env_server.serialization import serialize_observation
 from openenv.core.env_server.types import WSObservationResponse
 from websockets.sync.client import ClientConnection, connect
 
+from orbital_ops_env.client import Runs
 from orbital_ops_env.client.render import render, view
 from orbital_ops_env.commands import AnyCommand, Check, Coast, Detumble, EndMission, Hold, SelectBranch, Slew
 from orbital_ops_env.missions.catalog import FAMILIES, generate
@@ -99,6 +100,12 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
 def url(servers: tuple[str, str]) -> str:
     """A server with room for every test."""
     return servers[0]
+
+
+@pytest.fixture
+def runs(url: str) -> Runs:
+    """The curricula of that server."""
+    return Runs(url, CURRICULUM_TOKEN)
 
 
 @pytest.fixture(scope="session")

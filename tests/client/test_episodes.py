@@ -137,6 +137,8 @@ def test_the_state_says_which_episode_it_is(env: Client) -> None:
         "spec_hash": spec.content_hash,
         "outcome": "ongoing",
         "split": None,
+        "run_id": None,
+        "member": None,
         "index": None,
     }
 

@@ -15,12 +15,15 @@ from orbital_ops_env.client import (
     EpisodeLost,
     EpisodeNotStarted,
     EpisodeOver,
+    RunOptions,
+    Runs,
     render,
     view,
 )
 from orbital_ops_env.client.tools import TOOL_PROMPT, OrbitalOpsTools
 from orbital_ops_env.commands import NAMES, AnyCommand, Coast, Telecommand
 from orbital_ops_env.missions.catalog import generate
+from orbital_ops_env.missions.splits import task
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.server.flight import fly
@@ -100,6 +103,13 @@ def test_the_texts_are_those_that_a_policy_reads(tools: OrbitalOpsTools) -> None
         observation = episode.step(Coast(duration_s=30))
         assert call(tools, "coast", duration_s=30) == render(observation, seen)
         seen = view(observation, seen)
+
+
+def test_a_row_may_name_a_task_or_a_slot(tools: OrbitalOpsTools, runs: Runs) -> None:
+    spec = task("val", 3).spec
+    assert f"MISSION {spec.family} level {spec.level}:" in tools.reset(prompt="x", split="val", index=3)
+    runs.create(RunOptions(run_id="tools", preset="uniform", families=("hold-v0",)))
+    assert "MISSION hold-v0" in tools.reset(split="curriculum", index=0, run_id="tools", member=0)
 
 
 def test_a_row_without_options_flies_the_first_mission(tools: OrbitalOpsTools) -> None:

@@ -1,5 +1,6 @@
 """Curricula on a real server: routes behind a token, slots over the socket, outcomes that are kept."""
 
+import inspect
 import json
 import os
 import signal
@@ -13,20 +14,24 @@ from urllib.request import urlopen
 import httpx
 import pytest
 
-from orbital_ops_env.client import HeldOut, OrbitalOpsAction, OrbitalOpsEnv, RunOptions, Runs
+from orbital_ops_env.client import (
+    SYSTEM_PROMPT,
+    HeldOut,
+    OrbitalOpsAction,
+    OrbitalOpsEnv,
+    RunOptions,
+    Runs,
+)
+from orbital_ops_env.client.tools import TOOL_PROMPT, OrbitalOpsTools
 from orbital_ops_env.commands import Coast, EndMission
 from orbital_ops_env.missions import ood
+from orbital_ops_env.missions.catalog import SHORT_FAMILIES
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.splits import held_out
 
 TOKEN = "a token for tests"
 END, COAST = OrbitalOpsAction(command=EndMission()), OrbitalOpsAction(command=Coast(duration_s=30))
 SMALL: dict[str, Any] = {"members": 2, "missions": 4}
-
-
-@pytest.fixture
-def runs(url: str) -> Runs:
-    return Runs(url, TOKEN)
 
 
 @pytest.fixture
@@ -82,6 +87,11 @@ def test_a_run_is_created_listed_and_told(runs: Runs, run: str) -> None:
     assert len(runs.missions(run, generation=0)) == 4
 
 
+def test_a_run_is_of_all_families_whose_missions_are_short(runs: Runs) -> None:
+    assert RunOptions(run_id="all").families == SHORT_FAMILIES
+    assert runs.create(RunOptions(run_id="all", changes=SMALL)).families == SHORT_FAMILIES
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -116,11 +126,12 @@ def test_what_is_not_there_is_told(runs: Runs, run: str) -> None:
 
 
 def test_no_tool_command_or_schema_of_the_model_tells_of_curricula(url: str) -> None:
-    from orbital_ops_env.client import SYSTEM_PROMPT
-
     with urlopen(f"{url}/schema", timeout=30) as answer:
         action = json.load(answer)["action"]
-    for text in (json.dumps(action), SYSTEM_PROMPT):
+    tools = {name: inspect.getdoc(each) for name, each in vars(OrbitalOpsTools).items() if name[0] != "_"}
+    assert tools.keys() > {"slew", "end_mission"}
+    del tools["reset"]
+    for text in (json.dumps(action), json.dumps(tools), TOOL_PROMPT, SYSTEM_PROMPT):
         assert "curriculum" not in text.lower()
         assert "run_id" not in text
 
@@ -169,7 +180,7 @@ def test_a_member_whose_socket_broke_off_is_flown_anew_and_counts_once(
         env.step(COAST)
         env.step(END)
     assert outcomes(runs, run) == [(0, 1, 0, "ended")]
-    assert (runs.status(run).flying, runs.status(run).again) == (0, 0)
+    assert (runs.status(run).flying, runs.status(run).again) == (0, 1)
 
 
 def test_only_the_last_session_that_began_a_member_counts_for_it(url: str, runs: Runs, run: str) -> None:
@@ -187,7 +198,7 @@ def test_only_the_last_session_that_began_a_member_counts_for_it(url: str, runs:
         stale.reset(**slot(run, 0, 0))
         stale.step(END)
     assert outcomes(runs, run) == [(0, 0, 0, "abandoned")]
-    assert runs.status(run).again == 1
+    assert runs.status(run).again == 2
 
 
 def test_an_episode_from_before_a_restore_does_not_count(url: str, runs: Runs, run: str) -> None:

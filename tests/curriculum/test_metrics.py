@@ -200,4 +200,4 @@ def test_episodes_of_members_that_have_an_outcome_are_told(engine: Engine) -> No
     assert alarms(engine.archive, run, []) == []  # an answer that was lost
     engine.archive.note("first", "again", {"slot": 0, "member": 0})
     (alarm,) = alarms(engine.archive, run, [])
-    assert alarm == "2 episodes were of members that had an outcome, which stays: expected new slots"
+    assert alarm == "2 episodes were flown anew, of members that had one: expected new slots"
