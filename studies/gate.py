@@ -3,7 +3,7 @@
     make gate ARGS='--model path/of/model --backend unsloth'
 
 Ten zero-shot episodes, supervised warm-up on demonstrations, then groups of eight at temperature 1 on each
-family and rung of the ladder. Writes `plots/data/gate.json` and the adapter, which `gpu_spike` goes on with.
+family and rung of levels. Writes `plots/data/gate.json` and the adapter, which `gpu_spike` goes on with.
 """
 
 import argparse

@@ -73,7 +73,7 @@ def run(chosen: argparse.Namespace, url: str) -> None:
             o for f in config.families for o in evaluation(f, levels, EPISODES // len(config.families))
         ]
         flown = fly(options, pool, model.sampler(config), chat)
-        trainer = build(model, chat, pool, config, Runs(url, token=""))  # no run is begun
+        trainer = build(model, chat, pool, config, Runs(url, token="unused"))  # no run is begun
     talks = [rollout.conversation for rollout in flown]
     weights = advantages([rollout.return_ for rollout in flown])
     likelihood = on_policy.sampled_against_trained(model.net, model.sampler(config), contexts(talks))

@@ -55,16 +55,20 @@ class Curriculum(TrainerCallback):
         ]
 
     def metrics(self) -> dict[str, float]:
-        """Where the run stands, for the log, or stood when the server last said; what is wrong is printed."""
+        """Where the run stands, for the log, or stood when the server last said; what is wrong is printed.
+
+        One process asks, for all.
+        """
+        if not PartialState().is_main_process:
+            return {}
         run_id = self._config.run_id
         try:
             status, told = self._runs.status(run_id), self._runs.metrics(run_id)
         except (ConnectionError, RuntimeError) as error:
             print(f"curriculum: {error}")  # noqa: T201
             return self._told
-        if PartialState().is_main_process:
-            for alarm in status.alarms:
-                print(f"curriculum: {alarm}")  # noqa: T201
+        for alarm in status.alarms:
+            print(f"curriculum: {alarm}")  # noqa: T201
         if not told:
             return self._told
         last, levels = told[-1], told[-1]["levels"]

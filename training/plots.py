@@ -21,8 +21,8 @@ Row = Mapping[str, Any]
 def reward_curve(rows: Sequence[Row], baseline: float, path: Path) -> Path:
     """Mean return and success by training step, with the untrained model on the same axes.
 
-    Dotted lines mark new generations of missions, with their mean level; those on both sides of one are not
-    alike.
+    Dotted lines mark new generations of missions, or as many slots where there are none, with the mean level
+    of those flown by then; missions on both sides of one are not alike.
 
     Args:
         rows: Metrics of a GRPO run.

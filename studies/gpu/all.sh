@@ -13,6 +13,7 @@ results=$STASH/results && rm -rf "$results" && mkdir -p "$results"
 rm -f plots/data/{gate,on_policy,gpu_spike}.json plots/reward_curve.png # so that only new ones come back
 pkill -f orbital_ops_env.server.app # of an earlier run
 url=http://127.0.0.1:8000
+export CURRICULUM_TOKEN=all
 
 study() { # NAME ARGS...: one study with its log; its figures are kept whatever comes of it
     local name=$1 && shift
@@ -24,9 +25,9 @@ study() { # NAME ARGS...: one study with its log; its figures are kept whatever 
 MAX_CONCURRENT_ENVS=1024 PORT=8000 setsid nohup python3 -m orbital_ops_env.server.app > "$results/server.log" 2>&1 &
 study gate --url $url --model "$MODEL" --demonstrations "$STASH/demonstrations.jsonl" --groups 32
 study on_policy --url $url
-study gpu_spike train beside --url $url --rung medium --at-once 4 --until 5
+study gpu_spike train beside --url $url --at-once 4 --until 5
 study gpu_spike report
-study gpu_spike train alone --url $url --rung medium
+study gpu_spike train alone --url $url
 study gpu_spike report
 study gpu_spike curve
 echo "$SECONDS s: all done" >> "$results/status"

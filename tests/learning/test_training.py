@@ -1,5 +1,6 @@
 """All of training on a CPU, on a real server, with a tiny random model."""
 
+import argparse
 import dataclasses
 import json
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip("trl", reason="needs the training environment: make notebook")
 
 from orbital_ops_env.client import Runs, Tasks
+from orbital_ops_env.studies import on_policy as on_policy_study
 from orbital_ops_env.training import demonstrations, grpo, on_policy, sft
 from orbital_ops_env.training.backends import Model, load
 from orbital_ops_env.training.chat import Chat
@@ -145,6 +147,23 @@ def test_the_trainers_gradient_is_the_policy_gradient_of_the_sampled_tokens(
     assert on_policy.agreement(ours, theirs) == pytest.approx({"cosine": 1, "length_ratio": 1}, abs=1e-4)
     forgotten = on_policy.policy_gradient(model.net, talks, [1.0, -0.5, 0.25, 0.0])
     assert on_policy.agreement(forgotten, theirs)["cosine"] < 0.99
+
+
+def test_the_comparison_of_sampler_and_trainer_runs(
+    url: str, tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: dict[str, Any] = {}
+
+    def kept(name: str, command: str, seeds: str, told: dict[str, Any]) -> str:
+        found.update(told)
+        return name
+
+    monkeypatch.setattr(on_policy_study.figures, "write", kept)
+    monkeypatch.setattr(on_policy_study, "EPISODES", 8)
+    chosen = argparse.Namespace(backend="trl", model=tiny, output=tmp_path)
+    on_policy_study.run(chosen, url)
+    assert len(found["tokens"]) == 8
+    assert found["gradient"]["cosine"] == pytest.approx(1, abs=1e-3)
 
 
 def stirred(model: Model) -> Model:

@@ -1,10 +1,12 @@
 """Figures of GPU runs, from rows written by hand."""
 
+import shlex
 from typing import Any
 
 import pytest
 
-from orbital_ops_env.studies.gpu_spike import KEPT, figure, side_by_side
+from orbital_ops_env.studies import figures
+from orbital_ops_env.studies.gpu_spike import KEPT, configurations, figure, options, side_by_side
 
 FACTS = {"at_once": 1, "gpu": "none"}
 
@@ -44,3 +46,15 @@ def test_runs_at_once_are_compared_with_one_alone() -> None:
         "beside": {"runs": 2, "step_time": 40.0, "throughput_ratio": pytest.approx(20 / 30 + 20 / 50)},
     }
     assert side_by_side({"beside-0": slow})["beside"]["throughput_ratio"] is None
+
+
+def test_the_script_for_a_gpu_asks_for_options_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = (figures.ROOT / "studies/gpu/all.sh").read_text().splitlines()
+    asked = [shlex.split(line)[2:] for line in lines if line.startswith("study gpu_spike")]
+    runs: list[str] = []
+    for arguments in asked:
+        monkeypatch.setattr("sys.argv", ["gpu_spike", *arguments])
+        chosen = options()
+        if chosen.command == "train":
+            runs += [each.run_id for each in configurations(chosen)]
+    assert runs == ["beside-0", "beside-1", "beside-2", "beside-3", "alone"]
