@@ -1,11 +1,12 @@
 """`make plots`: pictures of the curriculum, from the benches' figures or from a run of one's own.
 
     make plots
-    make plots ARGS='outputs/training/grpo/checkpoint-30/curriculum.json --into plots'
+    make plots ARGS='outputs/training/grpo/checkpoint-30/curriculum.json'
 
 The first draws from `plots/data/`: `plots/curriculum.png`, success on held-out missions by curriculum;
 `plots/curriculum_run.png`, frontier of skill, success estimates with the band that teaches, and what was
-reported on held-out missions; `plots/curriculum_lineage.png`. The second draws the last two of a snapshot.
+reported on held-out missions; `plots/curriculum_lineage.png`. The second draws the last two of a snapshot,
+beside it.
 """
 
 import argparse
@@ -188,29 +189,28 @@ def main() -> None:
         prog="plots", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("snapshot", type=_run, nargs="?", help="of a run; default: the benches' figures")
-    parser.add_argument("--into", type=Path, default=PICTURES, help="folder; %(default)s")
     chosen = parser.parse_args()
     if chosen.snapshot:
-        run = chosen.snapshot
+        into, run = chosen.snapshot
     else:
-        real = figures.read("curriculum_real.json")
-        print(compared(figures.read("curriculum_synthetic.json"), real, chosen.into / "curriculum.png"))
+        into, real = PICTURES, figures.read("curriculum_real.json")
+        print(compared(figures.read("curriculum_synthetic.json"), real, into / "curriculum.png"))
         run = real["run"]
-    print(run_picture(run, chosen.into / "curriculum_run.png"))
+    print(run_picture(run, into / "curriculum_run.png"))
     if run["lineage"]:
-        print(lineage_picture(run, chosen.into / "curriculum_lineage.png"))
+        print(lineage_picture(run, into / "curriculum_lineage.png"))
     else:
         print("no mission was evolved yet, so there is no lineage to draw")
 
 
-def _run(path: str) -> dict[str, Any]:
-    """What is drawn of the run of a snapshot."""
+def _run(path: str) -> tuple[Path, dict[str, Any]]:
+    """The folder of a snapshot, and what is drawn of its run."""
     try:
         content = Path(path).read_bytes()
         name = str(json.loads(content)["run"])
         with closing(Database(IN_MEMORY)) as database:
             snapshot.restore(archive := Archive(database), name, content)
-            return of_archive(archive, name)
+            return Path(path).parent, of_archive(archive, name)
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise argparse.ArgumentTypeError(f"{path} is no snapshot of a run: {error}") from error
 

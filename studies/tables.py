@@ -17,7 +17,7 @@ from orbital_ops_env.commands import encode
 from orbital_ops_env.missions.catalog import FAMILIES, generate
 from orbital_ops_env.policies.reference import Reference
 from orbital_ops_env.server.episode import Episode
-from orbital_ops_env.studies import baselines_figure, baselines_page, figures, reward_page
+from orbital_ops_env.studies import baselines_figure, baselines_page, curriculum_page, figures, reward_page
 from orbital_ops_env.studies.certificate import BARS
 from orbital_ops_env.studies.reward_page import wrapped
 from orbital_ops_env.training import config
@@ -25,6 +25,7 @@ from orbital_ops_env.training.slots import RUNGS
 
 README: Final = figures.ROOT / "README.md"
 TRAINING: Final = figures.ROOT / "docs" / "training.md"
+EVA: Final = figures.ROOT / "docs" / "eva.md"
 MISSIONS: Final = figures.ROOT / "docs" / "missions.md"
 EXAMPLE: Final = ("retarget-v0", 3, 168)
 """Family, level and seed of the README's example, which tells of thruster 1, stuck closed."""
@@ -297,6 +298,8 @@ def readme() -> str:
     text = embed(text, "levels", levels(figures.read("levels.json")))
     text = embed(text, "certificate", certificate(figures.read("certificate.json")))
     text = embed(text, "baselines", baselines_page.summary(figures.read(baselines_figure.NAME)))
+    told = (figures.read(f"curriculum_{bench}.json") for bench in ("synthetic", "real"))
+    text = embed(text, "curriculum", curriculum_page.summary(*told))
     text = embed(text, "instruments", instruments(figures.read("instruments.json")))
     text = embed(text, "gate", gate(figures.read("gate.json")))
     return embed(text, "bench", bench(figures.read("bench.json")))
@@ -307,10 +310,18 @@ def training() -> str:
     return embed(TRAINING.read_text(), "config", config.table())
 
 
+def eva() -> str:
+    """`docs/eva.md` with its tables made anew."""
+    synthetic, real = (figures.read(f"curriculum_{bench}.json") for bench in ("synthetic", "real"))
+    text = embed(EVA.read_text(), "synthetic", curriculum_page.synthetic_page(synthetic))
+    return embed(text, "real", curriculum_page.real_page(real))
+
+
 def main() -> None:
     """Rewrite the tables, the pages and the example."""
     README.write_text(embed(readme(), "example", example()))
     TRAINING.write_text(training())
+    EVA.write_text(eva())
     MISSIONS.write_text(missions())
     reward_page.CARD.write_text(reward_page.card_page())
     reward_page.AUDIT.write_text(reward_page.audit_page(figures.read("reward_audit.json")))

@@ -1,4 +1,4 @@
-"""The guide's way to score a language model, as it is printed, against a real server."""
+"""Code in README and guide, as it is printed, against a real server."""
 
 import re
 from itertools import cycle
@@ -6,17 +6,25 @@ from pathlib import Path
 
 import pytest
 
-GUIDE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
+from orbital_ops_env.client import Runs
+
+ROOT = Path(__file__).resolve().parents[2]
+TOKEN = "a token for tests"
 REPLIES = ('{"command": "coast", "duration_s": 30}', "Let me think.", '{"command": "end_mission"}')
 
 
-def test_the_printed_loop_scores_a_model_on_tasks(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    printed = re.search(r"```python\n(from [^`]*SYSTEM_PROMPT.*?)```", GUIDE.read_text(), re.DOTALL)
-    assert printed
-    code, heard, replies = printed[1], list[list[dict[str, str]]](), cycle(REPLIES)
-    for whole, part in (("http://localhost:8000", url), ('env.tasks.num_tasks("test")', "2")):
+def printed(page: str, name: str, changed: dict[str, str], url: str) -> str:
+    """The example of a page that imports a name, with other text in it."""
+    (code,) = re.findall(rf"```python\n(from [^`]*\b{name}\b[^`]*)```", (ROOT / page).read_text())
+    for whole, part in (changed | {"http://localhost:8000": url}).items():
         assert whole in code
         code = code.replace(whole, part)
+    return code
+
+
+def test_the_printed_loop_scores_a_model_on_tasks(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = printed("CONTRIBUTING.md", "SYSTEM_PROMPT", {'env.tasks.num_tasks("test")': "2"}, url)
+    heard, replies = list[list[dict[str, str]]](), cycle(REPLIES)
 
     def my_model(talk: list[dict[str, str]]) -> str:
         heard.append(list(talk))
@@ -30,3 +38,12 @@ def test_the_printed_loop_scores_a_model_on_tasks(url: str, capsys: pytest.Captu
     assert [talk[-1]["role"] for talk in heard] == ["user"] * 6
     assert heard[2][0]["role"] == "system"
     assert "refused (only one JSON object" in heard[2][-1]["content"]
+
+
+def test_the_printed_loop_flies_a_slot_of_a_curriculum(
+    url: str, runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = printed("README.md", "Runs", {'"secret"': repr(TOKEN), '"first"': '"printed"'}, url)
+    exec(code, {})
+    assert capsys.readouterr().out == "() []\n"
+    assert runs.status("printed").slots == 1

@@ -18,6 +18,10 @@ def test_the_training_page_shows_the_values_of_the_code() -> None:
     assert tables.training() == tables.TRAINING.read_text()
 
 
+def test_the_page_of_the_curriculum_shows_the_committed_figures() -> None:
+    assert tables.eva() == tables.EVA.read_text()
+
+
 def test_the_missions_page_shows_the_modules() -> None:
     assert tables.missions() == tables.MISSIONS.read_text()
 
