@@ -313,7 +313,7 @@ def describe(error: ValidationError) -> str:
         return f"no such command{did_you_mean(given, NAMES)}"
     if not first["loc"]:
         return first["msg"].removeprefix("Value error, ")
-    field = str(first["loc"][-1])
+    field = next(each for each in reversed(first["loc"]) if isinstance(each, str))
     if first["type"] == "extra_forbidden" and field not in ARGUMENTS:
         field = "unknown argument"
     return f"{field}: {first['msg']}"

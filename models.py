@@ -15,7 +15,7 @@ EndReason = Literal["start", "completed", "window_edge", "limit", "alarm", "dura
 Outcome = Literal["ongoing", "succeeded", "failed", "timed_out", "out_of_turns", "ended"]
 SurplusAxis = Literal["", "+x", "-x", "+y", "-y", "+z", "-z"]
 Seed = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
-RunId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+RunId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)]
 """Name of a run; whoever knows it can fly its slots."""
 
 

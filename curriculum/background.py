@@ -30,9 +30,14 @@ class Background:
         fly: Flies a mission; a function of a module, for other processes call it.
         workers: [-] processes that certify.
         lease_s: [s] without a step after which an episode is a failure.
+
+    Raises:
+        ValueError: There are no workers.
     """
 
     def __init__(self, engine: Engine, fly: Fly, workers: int, lease_s: float) -> None:
+        if workers < 1:
+            raise ValueError(f"{workers} processes to certify missions: expected at least 1")
         self._engine, self._fly, self._workers, self._lease_s = engine, fly, workers, lease_s
         self._closed = threading.Event()
         self._maker: Maker | None = None

@@ -86,7 +86,7 @@ class Database:
         path: Where it is, made if it is not there; or `IN_MEMORY`.
 
     Raises:
-        RuntimeError: Another process has it.
+        RuntimeError: Another process has it, or it is something else.
     """
 
     Error = sqlite3.Error
@@ -96,9 +96,12 @@ class Database:
         self._lock = threading.RLock()
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._db.row_factory = sqlite3.Row
-        self._db.executescript(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;" + SCHEMA
-        )
+        pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
+        try:
+            self._db.executescript(pragmas + SCHEMA)
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise RuntimeError(f"{path} is no database of curricula: {error}") from error
 
     @contextmanager
     def change(self) -> Generator[sqlite3.Connection]:

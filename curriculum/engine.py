@@ -91,7 +91,9 @@ class Engine:
         if bound is None:
             most = self.archive.slots(run) + AHEAD
             if slot > most:
-                raise ValueError(f"slot {slot} of run {run!r}: expected them in turn, {most} at most by now")
+                raise ValueError(
+                    f"slot {slot} of run {run!r}: expected {most} at most, {AHEAD} beyond those bound"
+                )
             bound = self._bind(told, slot)
         return Task(self.archive.mission(run, bound.mission), bound.episode_seed)
 

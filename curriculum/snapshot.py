@@ -94,8 +94,14 @@ def _check(archive: Archive, name: str) -> None:
     """Raise a ValueError for a run that could not be flown."""
     run = archive.run(name)
     check_families(run.families)
-    if run.preset.kind == "evolve" and archive.last_generation(name) is None:
+    if run.preset.kind != "evolve":
+        return
+    last = archive.last_generation(name)
+    if last is None:
         raise ValueError("it has no generation")
+    for number in range(last + 1):
+        if (size := len(archive.places(name, number))) != run.preset.missions:
+            raise ValueError(f"generation {number} of {size} missions, expected {run.preset.missions}")
 
 
 def _of(archive: Archive, table: str, run: str) -> list[Any]:

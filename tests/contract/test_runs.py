@@ -103,6 +103,7 @@ def test_a_run_is_of_all_families_whose_missions_are_short(runs: Runs) -> None:
         ({"families": ("mission-ops-v0",)}, "expected some of detumble-v0"),
         ({"families": ("hold-v0", "hold-v0")}, "expected some of detumble-v0, .*, each once"),
         ({"changes": {"first_levels": []}}, "first_levels: .*at least 1 item"),
+        ({"changes": {"first_levels": [11]}}, "first_levels: .*less than or equal to 9"),
         ({"changes": {"members": 10**30}}, "members: .*less than or equal to 1024"),
         ({"changes": {"kind": "ladder"}}, "a preset has no number 'kind' to change"),
     ],

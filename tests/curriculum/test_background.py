@@ -166,3 +166,9 @@ def test_a_refused_reset_leaves_the_episode_and_its_seat_as_they_were(runs: Runs
 def test_an_environment_without_curricula_says_so() -> None:
     with pytest.raises(ValueError, match="has no curricula"):
         OrbitalOpsEnvironment().reset(**slot(0))
+
+
+@pytest.mark.parametrize("workers", [0, -1])
+def test_nobody_to_certify_is_refused_at_the_start(workers: int) -> None:
+    with pytest.raises(ValueError, match="processes to certify missions: expected at least 1"):
+        Runs(workers=workers)

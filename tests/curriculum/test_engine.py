@@ -199,7 +199,7 @@ def test_slots_beyond_a_generation_that_taught_nothing_are_all_of_its_missions(e
 def test_a_slot_far_beyond_those_that_are_bound_is_refused(engine: Engine, preset: str) -> None:
     begin(engine, preset)
     engine.assign("first", 4096, 0)
-    with pytest.raises(ValueError, match="slot 100000 of run 'first': expected them in turn, 4097 at most"):
+    with pytest.raises(ValueError, match="slot 100000 of run 'first': expected 4097 at most, 4096 beyond"):
         engine.assign("first", 100_000, 0)
     assert len(engine.archive.database.rows("SELECT * FROM binding")) == 1
 
@@ -400,6 +400,7 @@ SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "too deep": lambda kept: b"[" * 100_000,
     "of a family that there is not": lambda kept: kept.replace(b"hold-v0", b"golf-v0", 1),
     "without generations": lambda kept: emptied(kept, "generation", "place", "binding", "outcome"),
+    "of a generation without missions": lambda kept: emptied(kept, "place", "binding", "outcome"),
     "with a held-out mission": lambda kept: with_mission(kept, task("val", 0).spec),
 }
 
@@ -443,6 +444,14 @@ def test_a_file_belongs_to_one_process(tmp_path: Path) -> None:
         Database(path)
     database.close()
     Database(path).close()
+
+
+def test_what_is_no_database_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("no database at all, but long enough to be read as the head of one\n" * 20)
+    for _ in range(2):  # and nobody has it after that
+        with pytest.raises(RuntimeError, match=r"notes\.txt is no database of curricula: file is not"):
+            Database(path)
 
 
 LOOP = """

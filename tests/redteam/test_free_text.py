@@ -129,6 +129,7 @@ def test_no_other_field_takes_free_text_and_each_is_bounded() -> None:
         ("family", 64),
         ("episode_id", 255),
         ("split", 64),
+        ("run_id", 64),
     }
 
 
