@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 HEAD: Final = (
-    "| curriculum | synthetic, at the end | area under the curve | noisy rewards | imperfect certificate "
-    "| real simulator |",
+    "| curriculum | synthetic, at the end | area under the curve | noisy rewards, at the end "
+    "| imperfect certificate, at the end | real simulator, at the end |",
     "|---|---|---|---|---|---|",
 )
 ORDER: Final = ("eva", "ladder070", "ladder030", "uniform", "eva_literal")

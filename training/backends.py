@@ -114,7 +114,8 @@ class TrlModel(Model):
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         torch.manual_seed(config.seed)
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+        mine = os.environ.get("LOCAL_RANK", "0")  # where several processes train, each has a GPU
+        device = f"cuda:{mine}" if torch.cuda.is_available() else "cpu"
         self.tokenizer = AutoTokenizer.from_pretrained(config.model)
         if (Path(config.model) / "adapter_config.json").exists():
             net = AutoPeftModelForCausalLM.from_pretrained(
