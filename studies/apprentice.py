@@ -42,7 +42,7 @@ MOST_CALM_DEG_S: Final = 0.5
 BEGINNER: Final = np.array([-4.0, 3.0, 2.0, 4.0, 4.0, 3.0])
 """Turns as fast as it can, holds loosely, and takes nothing for a fault."""
 SPREAD: Final = 1.2
-"""[-] standard deviation of the members' thresholds: with half of it, four of five groups are all alike,"""
+"""[-] standard deviation of the members' thresholds,"""
 RATE: Final = 0.25
 """[-] and how far the present ones go at a step, in these units."""
 TURN_GAS_G: Final = 1.4

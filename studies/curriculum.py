@@ -240,14 +240,24 @@ def table(told: dict[str, Any]) -> Table:
     return shown
 
 
+def options(about: str | None, seeds: int) -> argparse.Namespace:
+    """The command line of a bench of curricula.
+
+    Args:
+        about: What it is.
+        seeds: Learners of each curriculum, unless told otherwise.
+    """
+    parser = argparse.ArgumentParser(
+        prog="bench-curriculum", description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=seeds, choices=QUANTILES, help="of each; %(default)s")
+    parser.add_argument("--workers", type=positive, help="processes; default: all cores")
+    return parser.parse_args()
+
+
 def main() -> None:
     """Let all learn, print the table, write the figure."""
-    parser = argparse.ArgumentParser(
-        prog="bench-curriculum", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, default=SEEDS, choices=QUANTILES, help="of each; %(default)s")
-    parser.add_argument("--workers", type=positive, help="processes; default: all cores")
-    chosen = parser.parse_args()
+    chosen = options(__doc__, SEEDS)
     jobs = [Job(c, p, s) for s in range(chosen.seeds) for c in CONDITIONS for p in rows(c)]
     with ProcessPoolExecutor(chosen.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         told = figure(fly_all(pool, learnt, jobs, "learners"))

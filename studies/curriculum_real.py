@@ -7,7 +7,6 @@ of the families that are trained on, flown with the thresholds themselves; learn
 compared with one another. The figure goes to `plots/data/curriculum_real.json`.
 """
 
-import argparse
 import multiprocessing
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -31,9 +30,8 @@ from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.server import flight
 from orbital_ops_env.studies import figures
 from orbital_ops_env.studies.apprentice import BEGINNER, NAMES, Apprentice, Array, Learner
-from orbital_ops_env.studies.curriculum import QUANTILES, interval
+from orbital_ops_env.studies.curriculum import interval, options
 from orbital_ops_env.studies.curriculum_plots import of_archive
-from orbital_ops_env.studies.evaluate import positive
 from orbital_ops_env.studies.instruments import fly_all
 
 COMPARED: Final = ("uniform", "ladder030", "eva_literal", "eva")
@@ -200,12 +198,7 @@ def table(told: dict[str, Any]) -> Table:
 
 def main() -> None:
     """Let all learn, print the table, write the figure."""
-    parser = argparse.ArgumentParser(
-        prog="bench-curriculum", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, default=SEEDS, choices=QUANTILES, help="of each; %(default)s")
-    parser.add_argument("--workers", type=positive, help="processes; default: all cores")
-    chosen = parser.parse_args()
+    chosen = options(__doc__, SEEDS)
     # The longest come first, so that no core waits for the last of them.
     jobs = [Job(preset, seed) for preset in reversed(COMPARED) for seed in range(chosen.seeds)]
     with ProcessPoolExecutor(chosen.workers, mp_context=multiprocessing.get_context("spawn")) as pool:

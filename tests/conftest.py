@@ -102,10 +102,16 @@ def url(servers: tuple[str, str]) -> str:
     return servers[0]
 
 
+@pytest.fixture(scope="session")
+def curriculum_token() -> str:
+    """What that server asks for."""
+    return CURRICULUM_TOKEN
+
+
 @pytest.fixture
-def runs(url: str) -> Runs:
+def runs(url: str, curriculum_token: str) -> Runs:
     """The curricula of that server."""
-    return Runs(url, CURRICULUM_TOKEN)
+    return Runs(url, curriculum_token)
 
 
 @pytest.fixture(scope="session")

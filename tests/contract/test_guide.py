@@ -9,7 +9,6 @@ import pytest
 from orbital_ops_env.client import Runs
 
 ROOT = Path(__file__).resolve().parents[2]
-TOKEN = "a token for tests"
 REPLIES = ('{"command": "coast", "duration_s": 30}', "Let me think.", '{"command": "end_mission"}')
 
 
@@ -41,9 +40,9 @@ def test_the_printed_loop_scores_a_model_on_tasks(url: str, capsys: pytest.Captu
 
 
 def test_the_printed_loop_flies_a_slot_of_a_curriculum(
-    url: str, runs: Runs, capsys: pytest.CaptureFixture[str]
+    url: str, runs: Runs, curriculum_token: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = printed("README.md", "Runs", {'"secret"': repr(TOKEN), '"first"': '"printed"'}, url)
+    code = printed("README.md", "Runs", {'"secret"': repr(curriculum_token), '"first"': '"printed"'}, url)
     exec(code, {})
     assert capsys.readouterr().out == "() []\n"
     assert runs.status("printed").slots == 1
