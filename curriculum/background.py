@@ -41,6 +41,7 @@ class Background:
         self._engine, self._fly, self._workers, self._lease_s = engine, fly, workers, lease_s
         self._closed = threading.Event()
         self._maker: Maker | None = None
+        self._maker_lock = threading.Lock()
         self.making: str | None = None
         """The run whose next generation is being made."""
         engine.waiting.set()
@@ -55,8 +56,7 @@ class Background:
         """Stop; a generation that is being made is made again next time."""
         self._closed.set()
         self._engine.waiting.set()
-        if self._maker:
-            self._maker.close()
+        self._end_maker()
         for thread in self._threads:
             thread.join()
 
@@ -78,22 +78,36 @@ class Background:
     def _make(self, run: str, generation: int) -> None:
         """Make the generation after a closed one; whatever goes wrong, slots go on with the one before."""
         self.making, began = run, time.monotonic()
-        maker = self._maker = self._maker or Maker(self._fly, self._workers)
-        deadline = threading.Timer(LONGEST_S, maker.close)
+        deadline = threading.Timer(LONGEST_S, self._end_maker)
         deadline.start()
         try:
-            self._engine.add(maker.make(self._engine.job(run, generation)))
+            made = self._begun_maker().make(self._engine.job(run, generation))
+            with self._engine.archive.change():
+                self._engine.add(made)
+                told = {"after": generation, "seconds": time.monotonic() - began}
+                self._engine.archive.note(run, "made", told)
         except Exception as error:
-            maker.close()
-            self._maker = None
+            self._end_maker()
             if not self._closed.is_set():
                 self._note_failure(run, {"after": generation, "error": repr(error)})
-        else:
-            seconds = time.monotonic() - began
-            self._engine.archive.note(run, "made", {"after": generation, "seconds": seconds})
         finally:
             deadline.cancel()
             self.making = None
+
+    def _begun_maker(self) -> Maker:
+        """The process that makes generations, begun if there is none."""
+        with self._maker_lock:
+            if self._closed.is_set():
+                raise RuntimeError("closed")
+            self._maker = self._maker or Maker(self._fly, self._workers)
+            return self._maker
+
+    def _end_maker(self) -> None:
+        """End the process; what it is at is lost."""
+        with self._maker_lock:
+            if self._maker:
+                self._maker.close()
+            self._maker = None
 
     def _note_failure(self, run: str, failure: dict[str, object]) -> None:
         """Keep what went wrong, once."""

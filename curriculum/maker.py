@@ -44,7 +44,7 @@ class Maker:
         """Make a generation.
 
         Raises:
-            EOFError: The process was ended.
+            EOFError, BrokenPipeError: The process was ended.
             Exception: What went wrong there.
         """
         self._send(job)

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -48,6 +49,13 @@ def until(told: Callable[[], bool], limit_s: float = 300.0) -> None:
 
 @pytest.fixture
 def runs() -> Iterator[Runs]:
+    with closing(Runs(workers=1)) as runs:
+        yield runs
+
+
+@pytest.fixture
+def hasty() -> Iterator[Runs]:
+    """Episodes are failures after half a second."""
     with closing(Runs(workers=1, lease_s=0.5)) as runs:
         yield runs
 
@@ -60,7 +68,7 @@ def slot(member: int, number: int = 0) -> dict[str, Any]:
 def test_another_process_makes_what_this_one_would_and_again_after_it_is_killed(runs: Runs) -> None:
     begin(runs.engine)
     fly(runs.engine)
-    until(lambda: runs.background.making == "first")
+    until(lambda: children("orbital_ops_env.curriculum.maker") != [])  # it is begun a moment after it is told
     (maker,) = children("orbital_ops_env.curriculum.maker")
     os.kill(maker, signal.SIGKILL)
     until(lambda: bool(runs.archive.events("first", "failed")))
@@ -77,6 +85,27 @@ def test_another_process_makes_what_this_one_would_and_again_after_it_is_killed(
         )
         other.add(made)
         assert other.archive.places("first", 1) == runs.archive.places("first", 1)
+
+
+def test_a_process_that_cannot_be_begun_is_told_and_slots_go_on(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    begin(runs.engine)
+    fly(runs.engine)
+    until(lambda: any("no generation could be made after 0" in each for each in runs.status("first").alarms))
+    runs.engine.assign("first", 3, 0)
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.001, 0.01, 0.1])
+def test_closing_waits_for_no_generation_and_leaves_no_process(after_s: float) -> None:
+    with closing(Runs(workers=1)) as runs:
+        begin(runs.engine)
+        fly(runs.engine)
+        time.sleep(after_s)
+        runs.background.close()
+        assert runs.archive.last_generation("first") == 0
+    assert children("orbital_ops_env.curriculum.maker") == []
 
 
 @pytest.mark.slow
@@ -113,18 +142,18 @@ def alive(pid: int) -> bool:
 
 
 def test_an_episode_that_nobody_steps_any_more_has_failed_and_its_late_outcome_does_not_count(
-    runs: Runs,
+    hasty: Runs,
 ) -> None:
-    begin(runs.engine, "uniform")
-    environment = OrbitalOpsEnvironment(runs)
+    begin(hasty.engine, "uniform")
+    environment = OrbitalOpsEnvironment(hasty)
     environment.reset(**slot(0))
     time.sleep(0.6)
-    assert runs.status("first").flying == 0  # it counts from its first step
+    assert hasty.status("first").flying == 0  # it counts from its first step
     environment.step(COAST)
     time.sleep(0.6)
-    until(lambda: runs.status("first").abandoned == 1)
+    until(lambda: hasty.status("first").abandoned == 1)
     environment.step(END)
-    (outcome,) = runs.archive.database.rows("SELECT success, reason FROM outcome")
+    (outcome,) = hasty.archive.database.rows("SELECT success, reason FROM outcome")
     assert tuple(outcome) == (0, "expired")
     environment.close()
 
