@@ -260,11 +260,19 @@ def _not_counted(archive: Archive, run: Run) -> list[str]:
 
 
 def _diverging(reports: Sequence[dict[str, Any]]) -> list[str]:
-    """Whether success on missions that are not trained on is under its best while that in training rose."""
+    """Whether success on missions that are not trained on is under its best while that in training rose.
+
+    In training there is none before anything was flown; what falls from there has fallen by training.
+    """
     if not reports[1:]:
         return []
     before, now = max(reports[:-1], key=lambda each: each["success"]), reports[-1]
-    fell, rose = before["success"] - now["success"], now["training"] - before["training"]
-    if fell <= FALLEN or rose <= 0:
+    fell = before["success"] - now["success"]
+    if fell <= FALLEN or now["training"] is None:
+        return []
+    if before["training"] is None:
+        return [f"held-out success fell by {fell:.2f} since training began"]
+    rose = now["training"] - before["training"]
+    if rose <= 0:
         return []
     return [f"held-out success fell by {fell:.2f} while that in training rose by {rose:.2f}"]

@@ -71,7 +71,7 @@ class Runs:
     def report(self, run: str, held_out: HeldOut) -> RunStatus:
         """Keep how the model does on missions that are not trained on, beside how it does in training."""
         told = metrics.windows(self.archive, self.archive.run(run))
-        training = told[-1]["success"] if told else 0.0
+        training = told[-1]["success"] if told else None
         self.archive.note(run, "held_out", held_out.model_dump() | {"training": training})
         return self.status(run)
 

@@ -105,7 +105,8 @@ def learnt(job: Job) -> Learnt:
         for step in range(STEPS + 1):
             if step in TOLD:
                 curve.append(success(learner.thresholds))
-                report = {"split": "val", "success": curve[-1], "training": float(np.mean(won or [0.0]))}
+                training = float(np.mean(won)) if won else None
+                report = {"split": "val", "success": curve[-1], "training": training}
                 engine.archive.note(run.id, "held_out", report)
             if step < STEPS:
                 flown = [group(engine, run, learner, step * GROUPS + n) for n in range(GROUPS)]

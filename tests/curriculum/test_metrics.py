@@ -162,10 +162,13 @@ def test_what_is_wrong_is_told(engine: Engine, told: list[dict[str, object]], al
         ([(0.5, 0.4), (0.4, 0.3)], False),
         ([(0.5, 0.3), (0.4, 0.4), (0.47, 0.5)], False),
         ([(0.5, 0.3), (0.48, 0.4), (0.46, 0.5), (0.44, 0.6)], True),
+        ([(0.5, None), (0.4, 0.4)], True),
+        ([(0.5, None), (0.46, 0.4)], False),
+        ([(0.5, None), (0.4, None)], False),
     ],
 )
 def test_held_out_success_that_falls_while_training_rises_is_told(
-    engine: Engine, reports: list[tuple[float, float]], alarm: bool
+    engine: Engine, reports: list[tuple[float, float | None]], alarm: bool
 ) -> None:
     run = begun(engine)
     for success, training in reports:
