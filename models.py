@@ -187,7 +187,7 @@ class ResetOptions(_Wire):
     """What `reset` takes; unknown options are refused.
 
     A mission is named by `family`, `level` and `seed`, or as a task by `split` and `index`; a slot of a
-    curriculum by `split="curriculum"`, `index`, `run_id` and `member`.
+    curriculum by `split="curriculum"`, `index`, `run_id` and, if the trainer counts them, `member`.
     """
 
     family: Annotated[str, Field(max_length=64)] = "detumble-v0"
@@ -199,7 +199,7 @@ class ResetOptions(_Wire):
     index: Annotated[int, Strict(), Field(gt=-(2**63), lt=2**63)] | None = None
     run_id: RunId | None = None
     member: Annotated[int, Strict(), Field(ge=0)] | None = None
-    """Of the group that flies the slot; each member flies it once."""
+    """Of the group that flies the slot, each of whom flies it once; the next one when absent."""
     episode_id: Annotated[Text, Field(max_length=255)] | None = None
     """Echoed in the state; drawn when absent."""
 
@@ -275,6 +275,6 @@ class RunStatus(_Wire):
     resets_while_making: int
     """[-] resets of slots of all runs while a generation was made."""
     slow_resets: int
-    """[-] resets of slots of all runs for which the mission took longer than a second to be told."""
+    """[-] resets of slots of all runs for which the mission took longer than five seconds to be told."""
     alarms: tuple[str, ...]
     """What somebody should look at."""

@@ -38,7 +38,7 @@ class Runs:
 
     def __init__(self, url: str, token: str | None) -> None:
         if not token or token.strip() != token:
-            raise PermissionError(f"{token!r} is no token: expected the server's CURRICULUM_TOKEN")
+            raise PermissionError("no token, or spaces around it: expected the server's CURRICULUM_TOKEN")
         self._url = f"{re.sub('^ws', 'http', url.rstrip('/'))}/curriculum/runs"
         self._headers = {"Authorization": f"Bearer {token}"}
 
@@ -55,13 +55,14 @@ class Runs:
         return RunStatus.model_validate(self._ask("GET", f"/{run_id}"))
 
     def metrics(self, run_id: str) -> list[dict[str, Any]]:
-        """Numbers of each window that has outcomes: a generation, or as many slots where there are none.
+        """Numbers of each window of groups: a generation, or as many slots where there are none.
 
-        `window` is its number; `groups`, `episodes`, `success` and `return` are of what was flown; `live` is
-        the share of groups with both successes and failures; `repeated` counts groups that do not count for
-        the next generation; `estimates` is a histogram of the groups' success in tenths; `families` and
-        `levels` count groups; `frontier` is the level of half success by family; `lineage` is the share of
-        the largest one; `certificates` counts verdicts by operator.
+        They are of groups whose members have all flown. `window` is its number; `groups`, `episodes`,
+        `success` and `return` are of what was flown; `live` is the share of groups with both successes and
+        failures; `repeated` counts groups that do not count for the next generation; `estimates` is a
+        histogram of the groups' success in tenths; `families` and `levels` count groups; `frontier` is the
+        level of half success by family; `lineage` is the share of the largest one; `certificates` counts
+        verdicts by operator.
         """
         return self._ask("GET", f"/{run_id}/metrics")
 
@@ -70,7 +71,7 @@ class Runs:
 
         Each has `mission`, its content hash; `family`; `level`, that of the families' tables which it is most
         like; `root`, the first mission of its lineage, and `generation`, the first that it was in, both None
-        where none evolve; `groups` and `episodes` flown so far, and `success` over these.
+        where none evolve; `groups` and `episodes` of groups that are whole so far, and `success` over these.
         """
         params = {} if generation is None else {"generation": generation}
         return self._ask("GET", f"/{run_id}/missions", params=params)

@@ -147,6 +147,13 @@ class Archive:
             db.execute("REPLACE INTO episode VALUES (?, ?, ?, ?, ?)", (*place, seat, time.time()))
             return bool(had)
 
+    def free_member(self, run: Run, slot: int) -> int | None:
+        """The first member of a group that has no outcome and is not being flown; None if there is none."""
+        query = "SELECT member FROM outcome WHERE run = ?1 AND slot = ?2 UNION"
+        query += " SELECT member FROM episode WHERE run = ?1 AND slot = ?2"
+        taken = {row["member"] for row in self._rows(query, run.id, slot)}
+        return min(set(range(run.preset.members)) - taken, default=None)
+
     def renew(self, seat: str) -> None:
         """A seat goes on with its episode, if it still has it."""
         with self.change() as db:
@@ -300,14 +307,12 @@ class Archive:
         )
         return found["n"]
 
-    def close_generation(self, run: str, number: int) -> None:
-        """Let the last outcome so far be the last that counts for a generation; only once."""
+    def close_generation(self, run: str, number: int) -> bool:
+        """Let the last outcome so far be the last that counts for a generation; False if one is already."""
         with self.change() as db:
             outcome = self.database.next_number("outcome", run) - 1
-            db.execute(
-                "UPDATE generation SET closed_by = ? WHERE run = ? AND number = ? AND closed_by IS NULL",
-                (outcome, run, number),
-            )
+            query = "UPDATE generation SET closed_by = ? WHERE run = ? AND number = ? AND closed_by IS NULL"
+            return db.execute(query, (outcome, run, number)).rowcount > 0
 
     def closed_by(self, run: str, number: int) -> int | None:
         """The last outcome that counts for a generation; None while all do."""

@@ -17,9 +17,7 @@ from orbital_ops_env.curriculum.maker import Maker
 LEASE_S: Final = 1800.0
 """[s] without a step after which an episode is a failure."""
 LOOK_S: Final = 10.0
-"""[s] between two looks for such episodes, and for a generation that could not be made."""
-LONGEST_S: Final = 3600.0
-"""[s] after which a generation is not waited for any more, and begun anew."""
+"""[s] between two looks for such episodes, and before a generation that could not be made is tried again."""
 
 
 class Background:
@@ -32,12 +30,14 @@ class Background:
         lease_s: [s] without a step after which an episode is a failure.
 
     Raises:
-        ValueError: There are no workers.
+        ValueError: There are no workers, or no time between two steps.
     """
 
     def __init__(self, engine: Engine, fly: Fly, workers: int, lease_s: float) -> None:
         if workers < 1:
             raise ValueError(f"{workers} processes to certify missions: expected at least 1")
+        if lease_s <= 0:
+            raise ValueError(f"a lease of {lease_s:g} s for an episode: expected more than 0")
         self._engine, self._fly, self._workers, self._lease_s = engine, fly, workers, lease_s
         self._closed = threading.Event()
         self._maker: Maker | None = None
@@ -78,20 +78,19 @@ class Background:
     def _make(self, run: str, generation: int) -> None:
         """Make the generation after a closed one; whatever goes wrong, slots go on with the one before."""
         self.making, began = run, time.monotonic()
-        deadline = threading.Timer(LONGEST_S, self._end_maker)
-        deadline.start()
         try:
             made = self._begun_maker().make(self._engine.job(run, generation))
             with self._engine.archive.change():
-                self._engine.add(made)
-                told = {"after": generation, "seconds": time.monotonic() - began}
-                self._engine.archive.note(run, "made", told)
+                if self._engine.add(made):
+                    told = {"after": generation, "seconds": time.monotonic() - began}
+                    self._engine.archive.note(run, "made", told)
         except Exception as error:
+            self.making = None
             self._end_maker()
             if not self._closed.is_set():
                 self._note_failure(run, {"after": generation, "error": repr(error)})
+            self._closed.wait(LOOK_S)
         finally:
-            deadline.cancel()
             self.making = None
 
     def _begun_maker(self) -> Maker:
@@ -105,9 +104,9 @@ class Background:
     def _end_maker(self) -> None:
         """End the process; what it is at is lost."""
         with self._maker_lock:
-            if self._maker:
-                self._maker.close()
-            self._maker = None
+            maker, self._maker = self._maker, None
+            if maker:
+                maker.close()
 
     def _note_failure(self, run: str, failure: dict[str, object]) -> None:
         """Keep what went wrong, once."""
@@ -117,7 +116,7 @@ class Background:
     def _expire(self) -> None:
         """Let episodes be failures that nobody has stepped for long."""
         archive = self._engine.archive
-        for seat, run, slot, member in archive.unseen(time.time() - self._lease_s):
-            with archive.change():
-                if archive.leave(seat):
-                    self._engine.record(run, slot, member, Outcome(False, 0.0, "expired"))
+        with archive.change():  # nobody steps meanwhile
+            for seat, run, slot, member in archive.unseen(time.time() - self._lease_s):
+                archive.leave(seat)
+                self._engine.record(run, slot, member, Outcome(False, 0.0, "expired"))

@@ -46,9 +46,7 @@ class Bar:
 
 
 SPLIT: Final = Bar(15, 16)
-"""For a frozen split."""
-DOOR: Final = Bar(7, 8)
-"""For a mission that a curriculum makes."""
+"""For a frozen split; a curriculum's is in its preset."""
 
 
 @dataclass(frozen=True)

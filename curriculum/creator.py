@@ -180,7 +180,7 @@ def mixed(
     every, old = range(len(offered)), range(len(evolved), len(offered))
     take(every, lambda entry: families[entry.family] < least and lineages[entry.root] < most)
     take(every, lambda entry: lineages[entry.root] < most)
-    take(old, lambda entry: True)
+    take(old, lambda entry: True)  # there is nothing else
     return _shuffled(rng, [offered[number] for number in sorted(taken)])
 
 

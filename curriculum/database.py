@@ -15,6 +15,7 @@ from typing import IO, Final
 
 IN_MEMORY: Final = ":memory:"
 """Instead of a path: nothing outlives the process."""
+PRAGMAS: Final = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
 SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS run (
     id TEXT PRIMARY KEY, preset TEXT NOT NULL, families TEXT NOT NULL, seed INTEGER NOT NULL,
@@ -94,13 +95,11 @@ class Database:
     def __init__(self, path: Path | str) -> None:
         self._owned = None if path == IN_MEMORY else _own(Path(path))
         self._lock = threading.RLock()
-        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._db.row_factory = sqlite3.Row
-        pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
         try:
-            self._db.executescript(pragmas + SCHEMA)
+            self._db = _open(path)
         except sqlite3.DatabaseError as error:
-            self.close()
+            if self._owned:
+                self._owned.close()
             raise RuntimeError(f"{path} is no database of curricula: {error}") from error
 
     @contextmanager
@@ -113,10 +112,11 @@ class Database:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
+                self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:  # a full disk has ended it already
+                    self._db.execute("ROLLBACK")
                 raise
-            self._db.execute("COMMIT")
 
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
         """What a query finds."""
@@ -147,6 +147,17 @@ class Database:
             self._db.close()
             if self._owned:
                 self._owned.close()
+
+
+def _open(path: Path | str) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    db.row_factory = sqlite3.Row
+    try:
+        db.executescript(PRAGMAS + SCHEMA)
+    except sqlite3.DatabaseError:
+        db.close()
+        raise
+    return db
 
 
 def _own(path: Path) -> IO[str]:

@@ -31,10 +31,6 @@ M = TypeVar("M")
 FIRST_SEED: Final = 5_000_000_000
 """Mission seeds from here on are for curricula; nothing else draws them."""
 SEEDS: Final = 1_000_000_000
-REPORTED: Final = 0.9
-"""[-] share of a generation's groups that must be whole before the next one is made."""
-REPEATED: Final = 0.25
-"""[-] share of a generation that is flown again until there is the next one."""
 AHEAD: Final = 4096
 """[-] slots that may be asked for beyond as many as are bound."""
 
@@ -70,11 +66,11 @@ class Engine:
 
     # -- slots -----------------------------------------------------------------------------------
 
-    def assign(self, run: str, slot: int, member: int) -> Task:
+    def assign(self, name: str, slot: int, member: int) -> Task:
         """The mission of a slot, bound to it now if it is not yet.
 
         Args:
-            run: Name of the run.
+            name: Of the run.
             slot: One for each group, counted from 0 without gaps.
             member: Of the group, 0 or more.
 
@@ -83,19 +79,19 @@ class Engine:
             ValueError: No such member.
             Paused: The slot is new and the run is paused.
         """
-        told = self.archive.run(run)
-        if slot < 0 or not 0 <= member < told.preset.members:
-            expected = f"expected a slot from 0 on and a member from 0 to {told.preset.members - 1}"
-            raise ValueError(f"slot {slot}, member {member} of run {run!r}: {expected}")
-        bound = self.archive.binding(run, slot)
+        run = self.archive.run(name)
+        if slot < 0 or not 0 <= member < run.preset.members:
+            expected = f"expected a slot from 0 on and a member from 0 to {run.preset.members - 1}"
+            raise ValueError(f"slot {slot}, member {member} of run {name!r}: {expected}")
+        bound = self.archive.binding(name, slot)
         if bound is None:
-            most = self.archive.slots(run) + AHEAD
+            most = self.archive.slots(name) + AHEAD
             if slot > most:
                 raise ValueError(
-                    f"slot {slot} of run {run!r}: expected {most} at most, {AHEAD} beyond those bound"
+                    f"slot {slot} of run {name!r}: expected {most} at most, {AHEAD} beyond those bound"
                 )
-            bound = self._bind(told, slot)
-        return Task(self.archive.mission(run, bound.mission), bound.episode_seed)
+            bound = self._bind(run, slot)
+        return Task(self.archive.mission(name, bound.mission), bound.episode_seed)
 
     def _bind(self, run: Run, slot: int) -> Binding:
         """Bind a slot, unless another thread was faster."""
@@ -146,7 +142,7 @@ class Engine:
         graded = [_grade(Entry(places[place], "", ""), rows) for place, rows in outcomes]
         told = [(informativeness(run.preset.informativeness, each), each.entry.mission) for each in graded]
         taught = sorted((each for each in told if each[0] > 0), key=lambda each: -each[0])
-        return [mission for _, mission in taught[: math.ceil(REPEATED * run.preset.missions)]]
+        return [mission for _, mission in taught[: math.ceil(run.preset.repeated * run.preset.missions)]]
 
     def ladder(self, run: Run) -> Ladder:
         """Where a ladder is after all groups that are whole, in the order in which they became so."""
@@ -157,14 +153,14 @@ class Engine:
 
     # -- outcomes and generations ----------------------------------------------------------------
 
-    def record(self, run: str, slot: int, member: int, outcome: Outcome) -> bool:
+    def record(self, name: str, slot: int, member: int, outcome: Outcome) -> bool:
         """Keep the first outcome of a member; False if it has one, or nobody asked for the slot."""
-        told = self.archive.run(run)
+        run = self.archive.run(name)
         with self.archive.change():
-            if not self.archive.add_outcome(run, slot, member, outcome):
+            if not self.archive.add_outcome(name, slot, member, outcome):
                 return False
-            if (generation := self.archive.last_generation(run)) is not None:
-                self._close_if_over(told, generation)
+            if (generation := self.archive.last_generation(name)) is not None:
+                self._close_if_over(run, generation)
             return True
 
     def _close_if_over(self, run: Run, generation: int) -> None:
@@ -173,27 +169,29 @@ class Engine:
         if self.archive.free(run.id, generation):
             return
         groups = self.archive.whole_groups(run.id, generation, members)
-        if groups >= REPORTED * size or self.archive.repeated(run.id, generation) >= size:
-            self.archive.close_generation(run.id, generation)
+        over = groups >= run.preset.reported * size or self.archive.repeated(run.id, generation) >= size
+        if over and self.archive.close_generation(run.id, generation):
             self.waiting.set()
 
-    def job(self, run: str, generation: int) -> "Job":
+    def job(self, name: str, generation: int) -> "Job":
         """What the generation after a closed one is made from; the same outcomes give the same job."""
-        told = self.archive.run(run)
+        run = self.archive.run(name)
         return Job(
-            told,
+            run,
             generation + 1,
-            tuple(self.archive.entries(run, generation)),
-            tuple(self.graded(told, generation, self.archive.closed_by(run, generation))),
-            frozenset(self.archive.known(run)),
+            tuple(self.archive.entries(name, generation)),
+            tuple(self.graded(run, generation, self.archive.closed_by(name, generation))),
+            frozenset(self.archive.known(name)),
         )
 
-    def add(self, made: "Made") -> None:
-        """Take a generation in, unless its run was put back to another state while it was made."""
+    def add(self, made: "Made") -> bool:
+        """Take a generation in; False if its run was put back to another state while it was made."""
         run, number = made.job.run.id, made.job.number
         with self.archive.change():
-            if (run, number - 1) in self.archive.pending() and self.job(run, number - 1) == made.job:
-                self.archive.add_generation(run, number, made.entries, made.edges, made.certificates)
+            if (run, number - 1) not in self.archive.pending() or self.job(run, number - 1) != made.job:
+                return False
+            self.archive.add_generation(run, number, made.entries, made.edges, made.certificates)
+            return True
 
     def graded(self, run: Run, generation: int, until: int | None) -> list[Graded[MissionSpec]]:
         """The missions of a generation whose groups are whole, in the order of their places."""

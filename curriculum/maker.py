@@ -4,6 +4,7 @@ It takes jobs from its standard input and answers on its standard output, both p
 depend on how the server was started. It ends with its input, or when its parent has ended.
 """
 
+import contextlib
 import functools
 import multiprocessing
 import os
@@ -16,13 +17,15 @@ from collections.abc import Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from typing import Final
 
-from orbital_ops_env.curriculum.certificate import DOOR, Certificate, Fly, certify
+from orbital_ops_env.curriculum.certificate import Bar, Certificate, Fly, certify
 from orbital_ops_env.curriculum.engine import Job, Made, make
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.splits import certificate_seeds
 
 LOOK_S: Final = 2.0
 """[s] between two looks of a process for its parent."""
+LONGEST_S: Final = 1800.0
+"""[s] that the next certificate may take; then something hangs."""
 NICE: Final = 10
 """By how much these processes give way to the server's."""
 
@@ -38,7 +41,11 @@ class Maker:
     def __init__(self, fly: Fly, workers: int) -> None:
         command = [sys.executable, "-m", __name__]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._send((fly, workers))
+        try:
+            self._send((fly, workers))
+        except BaseException:
+            self.close()
+            raise
 
     def make(self, job: Job) -> Made:
         """Make a generation.
@@ -56,8 +63,9 @@ class Maker:
 
     def close(self) -> None:
         """End the process; what it is at is lost."""
-        with self._process:  # closes its pipes, waits for its end
-            self._process.kill()
+        self._process.kill()
+        with contextlib.suppress(BrokenPipeError), self._process:  # of what it has not read yet
+            pass  # its pipes are closed, and its end is waited for
 
     def _send(self, what: object) -> None:
         assert self._process.stdin
@@ -75,7 +83,8 @@ def main() -> None:
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, spawn, _attend, (os.getpid(),)) as pool:
         while job := _next():
-            pickle.dump(_answer(job, functools.partial(_certificates, pool, fly)), answers)
+            certify_all = functools.partial(_certificates, pool, fly, job.run.preset.bar)
+            pickle.dump(_answer(job, certify_all), answers)
             answers.flush()
 
 
@@ -93,13 +102,14 @@ def _answer(job: Job, certify_all: functools.partial[list[Certificate]]) -> Made
         return error
 
 
-def _certificates(pool: Executor, fly: Fly, missions: Sequence[MissionSpec]) -> list[Certificate]:
-    return list(pool.map(functools.partial(certificate, fly), missions))
+def _certificates(pool: Executor, fly: Fly, bar: Bar, missions: Sequence[MissionSpec]) -> list[Certificate]:
+    flying = [pool.submit(certificate, fly, bar, each) for each in missions]
+    return [each.result(LONGEST_S) for each in flying]
 
 
-def certificate(fly: Fly, spec: MissionSpec) -> Certificate:
+def certificate(fly: Fly, bar: Bar, spec: MissionSpec) -> Certificate:
     """A mission's certificate for a curriculum."""
-    return certify(spec, fly, certificate_seeds(spec, DOOR.seeds), DOOR)
+    return certify(spec, fly, certificate_seeds(spec, bar.seeds), bar)
 
 
 def _attend(parent: int) -> None:

@@ -14,13 +14,14 @@ from typing import Any, Final
 import numpy as np
 
 from orbital_ops_env.curriculum.archive import Archive, Run
-from orbital_ops_env.curriculum.engine import REPORTED
 from orbital_ops_env.missions.catalog import LEVELS
 
 FEW_LIVE: Final = 0.3
 """[-] share of mixed groups under which learning is slow,"""
 FEW_LIVE_WINDOWS: Final = 3
-"""for as many windows."""
+"""for as many windows,"""
+FLOWN: Final = 0.5
+"""[-] of whose groups so many are whole."""
 TAKEN_OVER: Final = 0.25
 """[-] share of a generation of one lineage."""
 FEW_ADMITTED: Final = 0.2
@@ -32,6 +33,7 @@ FALLEN: Final = 0.05
 CENTRES: Final = np.linspace(LEVELS[0], LEVELS[-1], 181)
 """Levels at which the frontier may be."""
 TIE: Final = 1e-9
+"""[-] of a log-likelihood."""
 SLOPES: Final = np.geomspace(0.25, 4.0, 9)
 """[-] logits of success that a level may cost."""
 
@@ -62,16 +64,17 @@ class Group:
 
 
 def groups(archive: Archive, run: Run) -> list[Group]:
-    """The groups of a run that have outcomes, in the order of their slots."""
+    """The groups of a run whose members have all flown, in the order of their slots."""
     rows = archive.database.rows(
         "SELECT coalesce(b.generation, (b.number - 1) / ?) AS window, b.mission, b.generation, b.position,"
         " m.spec ->> '$.family' AS family, m.spec ->> '$.level' AS level,"
         " count(*) AS flown, sum(o.success) AS successes, avg(o.return) AS mean"
         " FROM outcome o JOIN binding b USING (run, slot)"
         " JOIN mission m ON m.run = b.run AND m.hash = b.mission WHERE o.run = ?"
-        " GROUP BY b.slot ORDER BY b.slot",
+        " GROUP BY b.slot HAVING count(*) = ? ORDER BY b.slot",
         run.preset.missions,
         run.id,
+        run.preset.members,
     )
     return [
         Group(
@@ -86,6 +89,12 @@ def groups(archive: Archive, run: Run) -> list[Group]:
         )
         for row in rows
     ]
+
+
+def training_success(archive: Archive, run: Run) -> float | None:
+    """[-] Success of the last groups, as many as a generation has; None before there is one."""
+    last = groups(archive, run)[-run.preset.missions :]
+    return float(np.mean([group.success for group in last])) if last else None
 
 
 def windows(archive: Archive, run: Run) -> list[dict[str, Any]]:
@@ -225,7 +234,7 @@ def alarms(archive: Archive, run: Run, told: Sequence[dict[str, Any]]) -> list[s
         told: Its windows.
     """
     found: list[str] = []
-    recent = told[-FEW_LIVE_WINDOWS:]
+    recent = [each for each in told if each["groups"] >= FLOWN * run.preset.missions][-FEW_LIVE_WINDOWS:]
     if len(recent) == FEW_LIVE_WINDOWS and all(each["live"] < FEW_LIVE for each in recent):
         shares = ", ".join(f"{each['live']:.2f}" for each in recent)
         found.append(f"few groups with both successes and failures: {shares} of the last windows")
@@ -247,7 +256,8 @@ def _not_counted(archive: Archive, run: Run) -> list[str]:
     found: list[str] = []
     counts, size, members = archive.counts(run.id), run.preset.missions, run.preset.members
     last = counts["slots"] - size
-    if last > 0 and (whole := archive.whole_share(run.id, max(last - size, 0) + 1, last, members)) < REPORTED:
+    whole = archive.whole_share(run.id, max(last - size, 0) + 1, last, members) if last > 0 else 1.0
+    if whole < run.preset.reported:
         found.append(
             f"only {whole:.2f} of the groups that should be whole by now have {members} outcomes: expected "
             "the trainer's group size in `members`, and every member of every slot flown to its end"

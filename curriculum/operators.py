@@ -2,8 +2,9 @@
 
 Each operator takes a mission, a generator and a direction, and gives the edited mission, or None where it
 does not apply: nothing to drop, a bound reached, a target that nobody can see. An edited mission keeps every
-bound of a `MissionSpec` and lasts half an hour at most; whether it can be solved is for the certificate to
-say. No operator makes a fault of the out-of-distribution splits, nor a second one.
+bound of a `MissionSpec` and lasts half an hour at most; `tiers.py` says what level it is of and how many
+commands that has, the certificate whether it can be solved. No operator makes a fault of the
+out-of-distribution splits, nor a second one.
 """
 
 import math
@@ -62,10 +63,6 @@ WAYPOINT_DEG_S: Final = 0.5
 """[deg/s] rate that the gas and time of an added target cover."""
 WAYPOINT_SLACK_S: Final = 60.0
 WAYPOINT_DWELL_S: Final = 20.0
-TURNS_EACH: Final = 4
-"""[-] commands for an added target,"""
-MOST_TURNS: Final = 12
-"""[-] but no more in all than the hardest levels have, for which a trainer's episodes have room."""
 MOST_TARGETS: Final = 4
 FAULT_BY: Final = 0.5
 """[-] share of the first window by which an added fault begins."""
@@ -305,7 +302,7 @@ def dwell(spec: MissionSpec, rng: np.random.Generator, harder: bool) -> MissionS
         return None
     more_s = dwell_s - last.dwell_s
     longer = last.model_copy(update={"dwell_s": dwell_s, "closes_s": last.closes_s + more_s})
-    return _ended(spec, (*spec.directives[:-1], longer), 1e-3 * HOLD_G_S * more_s, spec.turns)
+    return _with_end(spec, (*spec.directives[:-1], longer), 1e-3 * HOLD_G_S * more_s)
 
 
 def _one_more(spec: MissionSpec, rng: np.random.Generator) -> MissionSpec | None:
@@ -340,8 +337,7 @@ def _one_more(spec: MissionSpec, rng: np.random.Generator) -> MissionSpec | None
             if name not in dict(spec.targets)
             else spec
         )
-        turns = min(spec.turns + TURNS_EACH, MOST_TURNS)
-        return _ended(longer, (*spec.directives, point), _waypoint_kg(angle), turns)
+        return _with_end(longer, (*spec.directives, point), _waypoint_kg(angle))
     return None
 
 
@@ -354,7 +350,7 @@ def _one_less(spec: MissionSpec) -> MissionSpec | None:
         or not any(not isinstance(d, ReduceRate) for d in kept)
     ):
         return None
-    return _ended(spec, tuple(kept), -_waypoint_kg(last.turn_rad), spec.turns)
+    return _with_end(spec, tuple(kept), -_waypoint_kg(last.turn_rad))
 
 
 def _waypoint_kg(angle_rad: float) -> float:
@@ -362,10 +358,8 @@ def _waypoint_kg(angle_rad: float) -> float:
     return 1e-3 * (slew_gas_g(WAYPOINT_DEG_S, angle_rad) + HOLD_G_S * (WAYPOINT_DWELL_S + SPARE_HOLD_S))
 
 
-def _ended(
-    spec: MissionSpec, directives: tuple[Directive, ...], more_kg: float, turns: int
-) -> MissionSpec | None:
-    """The mission with other directives in the end, the gas that they take, and so many turns."""
+def _with_end(spec: MissionSpec, directives: tuple[Directive, ...], more_kg: float) -> MissionSpec | None:
+    """The mission with other directives in the end, and the gas that they take."""
     clock = directives[-1].closes_s
     gas_kg = round(spec.start.propellant_kg + more_kg, 5)
     fits = clock <= LONGEST_S and LEAST_GAS_KG <= gas_kg - spec.reserve_kg <= MOST_GAS_KG
@@ -380,7 +374,6 @@ def _ended(
         directives=directives,
         rules=rules,
         clock_s=clock,
-        turns=turns,
     )
 
 

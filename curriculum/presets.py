@@ -8,6 +8,8 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from orbital_ops_env.curriculum.certificate import Bar
+
 Share = Annotated[float, Field(ge=0, le=1)]
 """[-] a part of the whole."""
 Count = Annotated[int, Field(ge=1, le=1024)]
@@ -54,11 +56,29 @@ class Preset(BaseModel):
     mixed_least: Share = 0.1
     """[-] share of groups with both successes and failures under which any mission may be evolved."""
     certified: bool = True
-    """Whether an edited mission must have a certificate."""
+    """Whether an edited mission must have a certificate,"""
+    certificate_seeds: Count = 8
+    """[-] episode seeds that the reference controller flies for it,"""
+    certificate_needed: Count = 7
+    """[-] and on how many of them it must succeed."""
     family_least: Share = 0.1
     """[-] share of a generation that each family has at least,"""
     lineage_most: Share = 0.15
     """[-] and that the offspring of one first mission has at most, as long as there is other."""
+    reported: Share = 0.9
+    """[-] share of a generation's groups that must be whole before the next one is made."""
+    repeated: Share = 0.25
+    """[-] share of a generation that is flown again until there is the next one."""
+
+    @property
+    def bar(self) -> Bar:
+        """For the certificate of a mission."""
+        return Bar(self.certificate_needed, self.certificate_seeds)
+
+    @model_validator(mode="after")
+    def _bar_can_be_met(self) -> Self:
+        Bar(self.certificate_needed, self.certificate_seeds)
+        return self
 
     @model_validator(mode="after")
     def _children_cover_the_evolved_share(self) -> Self:

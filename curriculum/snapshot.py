@@ -99,9 +99,12 @@ def _check(archive: Archive, name: str) -> None:
     last = archive.last_generation(name)
     if last is None:
         raise ValueError("it has no generation")
+    query = "SELECT position FROM place WHERE run = ? AND generation = ? ORDER BY position"
     for number in range(last + 1):
-        if (size := len(archive.places(name, number))) != run.preset.missions:
-            raise ValueError(f"generation {number} of {size} missions, expected {run.preset.missions}")
+        places = [row["position"] for row in archive.database.rows(query, name, number)]
+        if places != list(range(run.preset.missions)):
+            expected = f"expected 0 to {run.preset.missions - 1}"
+            raise ValueError(f"generation {number} with {len(places)} places from {places[:1]}: {expected}")
 
 
 def _of(archive: Archive, table: str, run: str) -> list[Any]:

@@ -1,16 +1,21 @@
 """The space of missions that a curriculum moves in: what an edit does, and who may come in."""
 
+import hashlib
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from orbital_ops_env.curriculum import operators
 from orbital_ops_env.curriculum.certificate import Certificate
-from orbital_ops_env.curriculum.tiers import tier
+from orbital_ops_env.curriculum.tiers import levelled
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.splits import held_out
 
+DIGITS: Final = 6
+"""Decimals, in SI units, in which missions must differ: a milligram, a microradian."""
 Certify = Callable[[Sequence[MissionSpec]], Sequence[Certificate]]
 """Gives certificates, in order."""
 
@@ -25,8 +30,13 @@ class Edge:
 
 
 def flown_as(spec: MissionSpec) -> str:
-    """The same text for missions that are the same to fly, whatever level they are told to be of."""
-    return spec.model_copy(update={"level": 0, "seed": 0, "targets": ()}).content_hash
+    """The same text for missions that are the same to fly, whatever level they are told to be of.
+
+    Numbers are rounded, for an edit and its inverse leave a trace in the last digits.
+    """
+    told = spec.model_copy(update={"level": 0, "seed": 0, "targets": ()}).canonical_json
+    rounded = json.loads(told, parse_float=lambda text: round(float(text), DIGITS))
+    return hashlib.sha256(json.dumps(rounded).encode()).hexdigest()
 
 
 class MissionSpace:
@@ -51,8 +61,8 @@ class MissionSpace:
         if found is None:
             return None
         operator, edited = found
-        edited = edited.model_copy(update={"level": tier(edited)})
-        self._drawn[edited.content_hash] = Edge(mission, operator, harder)
+        edited = levelled(edited)
+        self._drawn.setdefault(edited.content_hash, Edge(mission, operator, harder))
         return edited
 
     def admits(self, missions: Sequence[MissionSpec]) -> list[bool]:

@@ -33,7 +33,9 @@ class Scale:
     weights: NDArray[np.float64]
     """(8,) of features, by which the level is regressed on them."""
     rows: NDArray[np.float64]
-    """(10,) what each row's missions have on average."""
+    """(10,) what each row's missions have on average,"""
+    turns: tuple[int, ...]
+    """(10,) and the commands that they allow."""
 
     def of(self, told: NDArray[np.float64]) -> float:
         """[-] How hard a mission of some features (8,) is."""
@@ -44,6 +46,15 @@ def tier(spec: MissionSpec) -> int:
     """The level, 0 to 9, of the row whose missions are as hard, by a regression on `features`."""
     scale = _scale(spec.family)
     return int(np.argmin(np.abs(scale.rows - scale.of(features(spec)))))
+
+
+def levelled(spec: MissionSpec) -> MissionSpec:
+    """The mission told to be of its tier, with the commands that missions of that level have.
+
+    A trainer's episodes have room for those, and no edit alone gives or takes any.
+    """
+    level = tier(spec)
+    return spec.model_copy(update={"level": level, "turns": _scale(spec.family).turns[level]})
 
 
 def features(spec: MissionSpec) -> NDArray[np.float64]:
@@ -72,11 +83,12 @@ def features(spec: MissionSpec) -> NDArray[np.float64]:
 @functools.cache
 def _scale(family: str) -> Scale:
     seeds = range(FIRST_SEED, FIRST_SEED + SAMPLE)
-    told = np.array([features(generate(family, level, seed)) for level in LEVELS for seed in seeds])
+    missions = [generate(family, level, seed) for level in LEVELS for seed in seeds]
+    told = np.array([features(each) for each in missions])
     levels = np.repeat(np.array(LEVELS, float), SAMPLE)
     mean, spread = told.mean(axis=0), np.maximum(told.std(axis=0), TINY)
     over: NDArray[np.float64] = (told - mean) / spread
     normal = over.T @ over + RIDGE * np.eye(over.shape[1])
     weights = np.array(np.linalg.solve(normal, over.T @ (levels - levels.mean())), float)
     rows = np.dot(over, weights).reshape(len(LEVELS), SAMPLE).mean(axis=1)
-    return Scale(mean, spread, weights, rows)
+    return Scale(mean, spread, weights, rows, tuple(each.turns for each in missions[::SAMPLE]))

@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from openenv.core.env_server import create_app  # pyright: ignore[reportUnknownVariableType]
 
+from orbital_ops_env.curriculum.background import LEASE_S
 from orbital_ops_env.curriculum.database import IN_MEMORY
 from orbital_ops_env.models import OrbitalOpsAction, OrbitalOpsObservation, OrbitalOpsState
 from orbital_ops_env.server.environment import OrbitalOpsEnvironment, Refused
@@ -26,9 +27,11 @@ CURRICULUM_TOKEN = os.environ.get("CURRICULUM_TOKEN")
 """What a trainer must know to use curricula; without one nobody can."""
 CURRICULUM_WORKERS = int(os.environ.get("CURRICULUM_WORKERS", WORKERS))
 """Processes that certify missions of curricula."""
+CURRICULUM_LEASE_S = float(os.environ.get("CURRICULUM_LEASE_S", LEASE_S))
+"""[s] without a step after which an episode of a curriculum is a failure."""
 
 warm_up()
-runs = Runs(CURRICULUM_DATABASE, CURRICULUM_WORKERS)
+runs = Runs(CURRICULUM_DATABASE, CURRICULUM_WORKERS, CURRICULUM_LEASE_S)
 app = create_app(
     functools.partial(OrbitalOpsEnvironment, runs),
     OrbitalOpsAction,

@@ -161,7 +161,7 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
                 case None, None, None, None:
                     spec = catalog.generate(chosen.family, chosen.level, chosen.seed)
                     return Task(spec, chosen.seed), None
-                case splits.CURRICULUM, int(slot), str(run), int(member):
+                case splits.CURRICULUM, int(slot), str(run), member:
                     _only(given, SLOT_OPTIONS)
                     return self._seated(run, slot, member)
                 case str(split), int(index), None, None if split != splits.CURRICULUM:
@@ -170,7 +170,7 @@ class OrbitalOpsEnvironment(Environment[OrbitalOpsAction, OrbitalOpsObservation,
                 case _:
                     raise Refused(_misnamed(chosen, given))
 
-    def _seated(self, run: str, slot: int, member: int) -> tuple[Task, Seat]:
+    def _seated(self, run: str, slot: int, member: int | None) -> tuple[Task, Seat]:
         if self._runs is None:
             raise Refused("this environment has no curricula: expected a server's")
         if run not in self._runs.archive.runs():
@@ -201,7 +201,7 @@ def _chosen(options: dict[str, Any]) -> ResetOptions:
 
 def _misnamed(chosen: ResetOptions, given: set[str]) -> str:
     """What is wrong with options that name neither a mission nor a task nor a slot."""
-    wanted = SLOT_OPTIONS if chosen.split == splits.CURRICULUM else TASK_OPTIONS
+    wanted = SLOT_OPTIONS[:-1] if chosen.split == splits.CURRICULUM else TASK_OPTIONS
     told, of_run = ", ".join(name for name in SLOT_OPTIONS if name in given), {"run_id", "member"} & given
     if of_run and wanted is TASK_OPTIONS:
         return f"reset with {told}: run_id and member are for split {splits.CURRICULUM!r}."

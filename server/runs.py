@@ -22,8 +22,8 @@ from orbital_ops_env.server.episode import Episode
 
 WORKERS: Final = max(1, (os.cpu_count() or 1) // 2)
 """[-] processes that certify missions."""
-SLOW_S: Final = 1.0
-"""[s] that nobody should wait for a slot."""
+SLOW_S: Final = 5.0
+"""[s] that nobody waits for a slot, however busy the machine is; a generation takes minutes."""
 
 
 class Runs:
@@ -53,10 +53,13 @@ class Runs:
             self.archive.leave(seat)
             self.archive.note(run, "released", {"slot": slot, "member": member, "error": "server ended"})
 
-    def seat(self, run: str, slot: int, member: int) -> "tuple[Task, Seat]":
-        """The mission of a slot, and the seat of a member who flies it; raises as `Engine.assign` does."""
+    def seat(self, run: str, slot: int, member: int | None) -> "tuple[Task, Seat]":
+        """The mission of a slot, and the seat of a member who flies it; raises as `Engine.assign` does.
+
+        Without a member the episode is of the first one that nobody has flown when it begins.
+        """
         making, began = self.background.making is not None, time.monotonic()
-        task = self.engine.assign(run, slot, member)
+        task = self.engine.assign(run, slot, member or 0)
         slow = time.monotonic() - began > SLOW_S
         with self._lock:
             self._resets.update({"all": 1, "making": making, "slow": slow})
@@ -70,8 +73,7 @@ class Runs:
 
     def report(self, run: str, held_out: HeldOut) -> RunStatus:
         """Keep how the model does on missions that are not trained on, beside how it does in training."""
-        told = metrics.windows(self.archive, self.archive.run(run))
-        training = told[-1]["success"] if told else None
+        training = metrics.training_success(self.archive, self.archive.run(run))
         self.archive.note(run, "held_out", held_out.model_dump() | {"training": training})
         return self.status(run)
 
@@ -127,27 +129,26 @@ class Seat:
         runs: The server's curricula.
         run: Name of the run.
         slot: Of the group.
-        member: Of the group.
+        member: Of the group; None for the first that nobody has flown.
     """
 
-    def __init__(self, runs: Runs, run: str, slot: int, member: int) -> None:
-        self._runs, self._place = runs, (run, slot, member)
+    def __init__(self, runs: Runs, run: str, slot: int, member: int | None) -> None:
+        self._runs, self._run, self._slot, self._member = runs, run, slot, member
         self._id, self._begun = uuid4().hex, False
 
     @contextmanager
     def step(self, episode: Episode) -> Generator[None]:
         """What a step happens in: the outcome is kept; a failure of the simulation is nobody's."""
-        archive, (run, slot, member) = self._runs.archive, self._place
+        archive = self._runs.archive
         if self._begun:
             archive.renew(self._id)
-        elif archive.take(run, slot, member, self._id):
-            archive.note(run, "again", {"slot": slot, "member": member})
-        self._begun = True
+        else:
+            self._begin()
         try:
             yield
         except Exception as error:
             if archive.leave(self._id):
-                archive.note(run, "released", {"slot": slot, "member": member, "error": repr(error)})
+                self._note("released", error=repr(error))
             raise
         if episode.outcome != "ongoing":
             self._end(Outcome(episode.outcome == "succeeded", episode.rubric.value, episode.outcome))
@@ -156,8 +157,23 @@ class Seat:
         """The trainer has begun another episode; once this one is begun and not over, that is a failure."""
         self._end(Outcome(False, 0.0, "abandoned"))
 
-    def _end(self, outcome: Outcome) -> None:
-        archive, (run, slot, member) = self._runs.archive, self._place
+    def _begin(self) -> None:
+        """Take the member's place; an episode of a group that is whole has none, and does not count."""
+        archive, self._begun = self._runs.archive, True
         with archive.change():
-            if archive.leave(self._id) and not self._runs.engine.record(run, slot, member, outcome):
-                archive.note(run, "again", {"slot": slot, "member": member})
+            if self._member is None:
+                self._member = archive.free_member(archive.run(self._run), self._slot)
+            if self._member is None or archive.take(self._run, self._slot, self._member, self._id):
+                self._note("again")
+
+    def _end(self, outcome: Outcome) -> None:
+        archive = self._runs.archive
+        with archive.change():
+            if self._member is None or not archive.leave(self._id):
+                return
+            if not self._runs.engine.record(self._run, self._slot, self._member, outcome):
+                self._note("again")
+
+    def _note(self, what: str, **detail: str) -> None:
+        told = {"slot": self._slot, "member": self._member}
+        self._runs.archive.note(self._run, what, told | detail)

@@ -18,7 +18,6 @@ from rich.console import Console
 from rich.table import Table
 
 from orbital_ops_env.curriculum.creator import Entry, Graded, informativeness, next_generation
-from orbital_ops_env.curriculum.engine import REPEATED
 from orbital_ops_env.curriculum.ladder import Ladder
 from orbital_ops_env.curriculum.presets import PRESETS, Preset
 from orbital_ops_env.studies import figures, synthetic
@@ -132,7 +131,7 @@ class Evolving:
         """Some of the best quarter of a generation, or of all if nothing taught, as the engine has it."""
         told = [(informativeness(self._preset.informativeness, each), each) for each in self._graded]
         taught = sorted((each for each in told if each[0] > 0), key=lambda each: -each[0])
-        quarter = taught[: math.ceil(REPEATED * self._preset.missions)]
+        quarter = taught[: math.ceil(self._preset.repeated * self._preset.missions)]
         best = [each.entry.mission for _, each in quarter or told]
         return [best[(self._waited * GROUPS + n) % len(best)] for n in range(GROUPS)]
 

@@ -210,9 +210,12 @@ def _run(path: str) -> tuple[Path, dict[str, Any]]:
         name = str(json.loads(content)["run"])
         with closing(Database(IN_MEMORY)) as database:
             snapshot.restore(archive := Archive(database), name, content)
-            return Path(path).parent, of_archive(archive, name)
+            drawn = of_archive(archive, name)
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise argparse.ArgumentTypeError(f"{path} is no snapshot of a run: {error}") from error
+    if not drawn["windows"]:
+        raise argparse.ArgumentTypeError(f"{path}: of no group of run {name!r} have all members flown yet")
+    return Path(path).parent, drawn
 
 
 if __name__ == "__main__":

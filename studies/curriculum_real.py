@@ -94,7 +94,7 @@ def learnt(job: Job) -> Learnt:
     certificates: list[Certificate] = []
 
     def certify(specs: Sequence[MissionSpec]) -> list[Certificate]:
-        made = [certificate(flight.by_name, spec) for spec in specs]
+        made = [certificate(flight.by_name, preset.bar, spec) for spec in specs]
         certificates.extend(made)
         return made
 

@@ -66,7 +66,10 @@ def starting(log: IO[bytes], **environment: str) -> Generator[tuple[str, Server]
         yield f"http://127.0.0.1:{port}", process
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        try:
+            process.wait(timeout=60)
+        finally:
+            process.kill()
 
 
 def wait_until_healthy(url: str, process: Server, log: Path) -> str:

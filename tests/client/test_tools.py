@@ -5,6 +5,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, get_args
 
@@ -110,6 +111,25 @@ def test_a_row_may_name_a_task_or_a_slot(tools: OrbitalOpsTools, runs: Runs) -> 
     assert f"MISSION {spec.family} level {spec.level}:" in tools.reset(prompt="x", split="val", index=3)
     runs.create(RunOptions(run_id="tools", preset="uniform", families=("hold-v0",)))
     assert "MISSION hold-v0" in tools.reset(split="curriculum", index=0, run_id="tools", member=0)
+
+
+def test_a_group_flies_a_slot_from_rows_that_are_the_same(runs: Runs, url: str) -> None:
+    small = {"members": 3, "missions": 4}
+    runs.create(RunOptions(run_id="group", preset="eva", changes=small, families=("hold-v0",)))
+    with ExitStack() as stack:
+        group = [stack.enter_context(OrbitalOpsTools(url)) for _ in range(4)]
+        texts = {tools.reset(split="curriculum", index=0, run_id="group") for tools in group[:3]}
+        for tools in group[:3]:
+            call(tools, "coast", duration_s=30)
+        for tools in group[:3]:
+            call(tools, "end_mission")
+        assert len(texts) == 1
+        told = runs.status("group")
+        assert (told.slots, told.outcomes, told.again, told.flying) == (1, 3, 0, 0)
+        group[3].reset(split="curriculum", index=0, run_id="group")
+        call(group[3], "end_mission")
+        told = runs.status("group")
+        assert (told.slots, told.outcomes, told.again, told.flying) == (1, 3, 1, 0)
 
 
 def test_a_row_without_options_flies_the_first_mission(tools: OrbitalOpsTools) -> None:

@@ -52,9 +52,8 @@ def outcomes(runs: Runs, run: str) -> list[tuple[int, int, int, str]]:
     return [(row[2], row[3], row[4], row[6]) for row in tables["outcome"]]
 
 
-def until(told: Callable[[], bool], limit_s: float = 20.0) -> None:
-    """Wait for what happens when a socket closes."""
-    deadline = time.monotonic() + limit_s
+def until(told: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 1800
     while not told():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -73,7 +72,7 @@ def test_the_routes_need_the_token(url: str, narrow_url: str) -> None:
         assert httpx.request(method, url + path, content=b"{" * 1000).status_code == 401
     with pytest.raises(PermissionError, match="expected the server's CURRICULUM_TOKEN"):
         Runs(url, "guess").names()
-    with pytest.raises(PermissionError, match="'' is no token: expected the server's CURRICULUM_TOKEN"):
+    with pytest.raises(PermissionError, match="no token, or spaces around it: expected the server's"):
         Runs(url, "")
     with pytest.raises(PermissionError, match="has no CURRICULUM_TOKEN: set one"):
         Runs(narrow_url, TOKEN).names()
@@ -105,6 +104,7 @@ def test_a_run_is_of_all_families_whose_missions_are_short(runs: Runs) -> None:
         ({"changes": {"first_levels": []}}, "first_levels: .*at least 1 item"),
         ({"changes": {"first_levels": [11]}}, "first_levels: .*less than or equal to 9"),
         ({"changes": {"members": 10**30}}, "members: .*less than or equal to 1024"),
+        ({"changes": {"certificate_needed": 9}}, "9 of 8 seeds: expected at least 1, and no more than all"),
         ({"changes": {"kind": "ladder"}}, "a preset has no number 'kind' to change"),
     ],
 )
@@ -227,11 +227,8 @@ def test_names_of_runs_are_told_to_nobody_who_has_no_token(url: str, run: str) -
     ("options", "message"),
     [
         ({"run_id": "x"}, "reset with run_id: run_id and member are for split 'curriculum'"),
-        ({"split": "curriculum", "index": 0}, "reset with split, index: expected run_id and member too"),
-        (
-            {"split": "curriculum", "index": 0, "run_id": "x"},
-            "reset with split, index, run_id: expected member too",
-        ),
+        ({"split": "curriculum", "index": 0}, "reset with split, index: expected run_id too"),
+        ({"split": "curriculum", "run_id": "x"}, "reset with split, run_id: expected index too"),
         (
             {"split": "val", "index": 0, "run_id": "x", "member": 0},
             "reset with split, index, run_id, member: run_id and member are for split 'curriculum'",
@@ -315,7 +312,7 @@ def test_two_thousand_episodes_and_no_reset_waits_for_a_certificate(lasting, tmp
         runs = Runs(url, TOKEN)
         runs.create(RunOptions(run_id="first", changes={"missions": 8}, families=("hold-v0", "coast-v0")))
         _give_up_all(url, range(234))
-        until(lambda: bool(runs.status("first").generation), limit_s=600.0)
+        until(lambda: bool(runs.status("first").generation))
         _give_up_all(url, range(234, 250))  # of the evolved generation
         told = runs.status("first")
         kept = json.loads(runs.snapshot("first"))["tables"]

@@ -1,6 +1,7 @@
 """What goes on beside the resets, with real processes, real certificates and short leases."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -27,20 +28,20 @@ WON, LOST = Outcome(True, 0.9, "succeeded"), Outcome(False, 0.1, "failed")
 COAST, END = OrbitalOpsAction(command=Coast(duration_s=30)), OrbitalOpsAction(command=EndMission())
 
 
-def begin(engine: Engine, preset: str = "eva") -> None:
-    small = PRESETS[preset].model_copy(update={"missions": 3, "members": 2})
+def begin(engine: Engine, preset: str = "eva", missions: int = 3) -> None:
+    small = PRESETS[preset].model_copy(update={"missions": missions, "members": 2})
     engine.create(Run("first", small, ("hold-v0",), 0))
 
 
-def fly(engine: Engine) -> None:
+def fly(engine: Engine, missions: int = 3) -> None:
     """A generation of mixed groups."""
-    for slot in range(3):
+    for slot in range(missions):
         engine.assign("first", slot, 0)
         for member, outcome in enumerate((WON, LOST)):
             engine.record("first", slot, member, outcome)
 
 
-def until(told: Callable[[], bool], limit_s: float = 300.0) -> None:
+def until(told: Callable[[], bool], limit_s: float = 1200.0) -> None:
     deadline = time.monotonic() + limit_s
     while not told():
         assert time.monotonic() < deadline
@@ -81,7 +82,8 @@ def test_another_process_makes_what_this_one_would_and_again_after_it_is_killed(
         begin(other)
         fly(other)
         made = make(
-            other.job("first", 0), lambda specs: [certificate(flight.by_name, each) for each in specs]
+            other.job("first", 0),
+            lambda specs: [certificate(flight.by_name, PRESETS["eva"].bar, each) for each in specs],
         )
         other.add(made)
         assert other.archive.places("first", 1) == runs.archive.places("first", 1)
@@ -97,15 +99,32 @@ def test_a_process_that_cannot_be_begun_is_told_and_slots_go_on(
     runs.engine.assign("first", 3, 0)
 
 
+LARGE = 96
+"""Missions whose generation is more than a pipe holds."""
+
+
+@pytest.mark.parametrize("missions", [3, LARGE])
 @pytest.mark.parametrize("after_s", [0.0, 0.001, 0.01, 0.1])
-def test_closing_waits_for_no_generation_and_leaves_no_process(after_s: float) -> None:
+def test_closing_waits_for_no_generation_and_leaves_no_process(after_s: float, missions: int) -> None:
     with closing(Runs(workers=1)) as runs:
-        begin(runs.engine)
-        fly(runs.engine)
+        begin(runs.engine, missions=missions)
+        fly(runs.engine, missions)
         time.sleep(after_s)
         runs.background.close()
         assert runs.archive.last_generation("first") == 0
     assert children("orbital_ops_env.curriculum.maker") == []
+
+
+def test_a_process_that_is_killed_before_it_has_read_its_job_is_told_and_begun_anew(runs: Runs) -> None:
+    begin(runs.engine, missions=LARGE)
+    fly(runs.engine, LARGE)
+    assert len(pickle.dumps(runs.engine.job("first", 0))) > 2**16
+    until(lambda: children("orbital_ops_env.curriculum.maker") != [])
+    (killed,) = children("orbital_ops_env.curriculum.maker")
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: bool(runs.archive.events("first", "failed")))
+    assert not alive(killed)
+    until(lambda: children("orbital_ops_env.curriculum.maker") != [])
 
 
 @pytest.mark.slow
@@ -147,10 +166,10 @@ def test_an_episode_that_nobody_steps_any_more_has_failed_and_its_late_outcome_d
     begin(hasty.engine, "uniform")
     environment = OrbitalOpsEnvironment(hasty)
     environment.reset(**slot(0))
-    time.sleep(0.6)
-    assert hasty.status("first").flying == 0  # it counts from its first step
+    time.sleep(1.5)
+    told = hasty.status("first")
+    assert (told.flying, told.outcomes) == (0, 0)  # it counts from its first step
     environment.step(COAST)
-    time.sleep(0.6)
     until(lambda: hasty.status("first").abandoned == 1)
     environment.step(END)
     (outcome,) = hasty.archive.database.rows("SELECT success, reason FROM outcome")
@@ -201,3 +220,8 @@ def test_an_environment_without_curricula_says_so() -> None:
 def test_nobody_to_certify_is_refused_at_the_start(workers: int) -> None:
     with pytest.raises(ValueError, match="processes to certify missions: expected at least 1"):
         Runs(workers=workers)
+
+
+def test_no_time_for_a_step_is_refused_at_the_start() -> None:
+    with pytest.raises(ValueError, match="a lease of 0 s for an episode: expected more than 0"):
+        Runs(lease_s=0)

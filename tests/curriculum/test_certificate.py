@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbital_ops_env.curriculum.certificate import DOOR, SOLVER, SPLIT, UNSKILLED, Bar, certify
+from orbital_ops_env.curriculum.certificate import SOLVER, SPLIT, UNSKILLED, Bar, certify
+from orbital_ops_env.curriculum.presets import PRESETS
 from orbital_ops_env.missions.catalog import generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.server import flight
@@ -60,9 +61,10 @@ def test_a_mission_that_no_skill_solves_is_trivial(policy: str, lucky: int) -> N
 
 
 def test_the_door_asks_for_less() -> None:
-    seeds = range(8)
-    assert certify(SPEC, flying(lambda policy, seed: policy == SOLVER and seed != 3), seeds, DOOR).accepted
-    assert not certify(SPEC, flying(lambda policy, seed: policy == SOLVER and seed > 1), seeds, DOOR).accepted
+    seeds, bar = range(8), PRESETS["eva"].bar
+    assert bar == Bar(7, 8)
+    assert certify(SPEC, flying(lambda policy, seed: policy == SOLVER and seed != 3), seeds, bar).accepted
+    assert not certify(SPEC, flying(lambda policy, seed: policy == SOLVER and seed > 1), seeds, bar).accepted
 
 
 @pytest.mark.parametrize("seeds", [range(15), range(17), [1] * 16])

@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from orbital_ops_env.curriculum import operators
 from orbital_ops_env.curriculum.archive import Archive, Outcome, Run
 from orbital_ops_env.curriculum.certificate import Certificate, Flown
 from orbital_ops_env.curriculum.database import IN_MEMORY, Database
@@ -23,6 +25,8 @@ from orbital_ops_env.curriculum.engine import Engine, Paused, make
 from orbital_ops_env.curriculum.presets import PRESETS
 from orbital_ops_env.curriculum.snapshot import PASSING, dump, replay, restore
 from orbital_ops_env.curriculum.space import MissionSpace, flown_as
+from orbital_ops_env.curriculum.tiers import levelled
+from orbital_ops_env.missions.catalog import SHORT_FAMILIES, generate
 from orbital_ops_env.missions.mission import MissionSpec
 from orbital_ops_env.missions.splits import held_out, task
 
@@ -169,6 +173,11 @@ def test_a_generation_is_closed_by_the_group_with_which_nine_tenths_are_whole(en
             engine.record("first", slot, member, WON)
     assert engine.archive.pending() == [("first", 0)]
     assert engine.waiting.is_set()
+    engine.waiting.clear()
+    for slot in range(9, 20):  # tell nobody again: a generation that cannot be made is not tried at every one
+        engine.assign("first", slot, 0)
+        engine.record("first", slot, 0, WON)
+    assert not engine.waiting.is_set()
 
 
 def test_slots_that_come_while_a_generation_is_made_repeat_what_taught_most_and_do_not_count(
@@ -313,6 +322,33 @@ def test_no_mission_of_a_held_out_split_or_near_to_one_is_admitted(split: str) -
     assert near.content_hash != spec.content_hash
     assert held_out().near(near)
     assert MissionSpace(set(), None).admits([spec, near]) == [False, False]
+    more_gas = replace(spec.start, propellant_kg=spec.start.propellant_kg + 2e-4)
+    assert not any(MissionSpace(set(), None).admits([near.model_copy(update={"start": more_gas})]))
+
+
+@pytest.mark.parametrize("operator", ["target", "rule", "fault"])
+@pytest.mark.parametrize("level", [1, 4, 7])
+def test_a_mission_that_an_edit_and_its_inverse_made_is_not_new(
+    operator: str, level: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operators, "OPERATORS", {operator: operators.OPERATORS[operator]})
+    rng, seen = np.random.default_rng(0), 0
+    for seed in range(90_000, 90_010):
+        spec = levelled(generate("retarget-v0", level, seed).model_copy(update={"faults": ()}))
+        space = MissionSpace({flown_as(spec)}, None)
+        if (harder := space.edit(rng, spec, True)) and (back := space.edit(rng, harder, False)):
+            assert space.admits([harder, back, harder]) == [True, False, False]
+            seen += 1
+    assert seen > 2
+
+
+def test_an_edited_mission_has_the_commands_of_its_level() -> None:
+    rng, told = np.random.default_rng(0), set[tuple[bool, int]]()
+    space = MissionSpace(set(), None)
+    for family, level, seed in itertools.product(SHORT_FAMILIES, (1, 4, 6, 9), range(90_000, 90_005)):
+        if edited := space.edit(rng, generate(family, level, seed), True):
+            told.add((edited.level < 5, edited.turns))
+    assert told == {(True, 8), (False, 12)}
 
 
 def test_the_ladder_climbs_on_good_groups(engine: Engine) -> None:
@@ -401,6 +437,9 @@ SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "of a family that there is not": lambda kept: kept.replace(b"hold-v0", b"golf-v0", 1),
     "without generations": lambda kept: emptied(kept, "generation", "place", "binding", "outcome"),
     "of a generation without missions": lambda kept: emptied(kept, "place", "binding", "outcome"),
+    "with a place beyond the generation": lambda kept: kept.replace(
+        b'"place":[["first",0,0,', b'"place":[["first",0,99,', 1
+    ),
     "with a held-out mission": lambda kept: with_mission(kept, task("val", 0).spec),
 }
 
@@ -425,10 +464,10 @@ def test_a_generation_made_for_another_state_of_the_run_is_not_taken(engine: Eng
     learn(engine, "first", range(4, 8), late=100)
     made = make(engine.job("first", 0), certify)
     restore(engine.archive, "first", kept)
-    engine.add(made)
+    assert not engine.add(made)
     assert engine.archive.last_generation("first") == 0
     learn(engine, "first", range(4, 8), late=100, seed=5)
-    engine.add(made)
+    assert not engine.add(made)
     assert engine.archive.last_generation("first") == 0
     evolve(engine)
     assert engine.archive.last_generation("first") == 1
@@ -454,6 +493,25 @@ def test_what_is_no_database_is_named(tmp_path: Path) -> None:
             Database(path)
 
 
+def test_a_folder_is_no_database(tmp_path: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="is no database of curricula: unable to open"):
+            Database(tmp_path)
+
+
+def test_what_could_not_be_kept_is_not_kept_by_what_comes_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    with closing(Database(path)) as database:
+        pages = database.row("PRAGMA page_count")[0]
+        database.rows(f"PRAGMA max_page_count = {pages + 2}")
+        with pytest.raises(Database.Error, match="full"), database.change():
+            database.add("run", "first", "x" * 100_000, "[]", 0, 0)
+        with database.change():
+            database.add("run", "other", "{}", "[]", 0, 0)
+    with closing(Database(path)) as database:
+        assert [row["id"] for row in database.rows("SELECT id FROM run")] == ["other"]
+
+
 LOOP = """
 import sys
 from orbital_ops_env.curriculum.archive import Archive, Outcome, Run
@@ -473,12 +531,12 @@ for slot in range(10**6):
 @pytest.mark.parametrize("seconds", [0.0, 0.1, 0.35])
 def test_whatever_was_told_before_a_kill_is_there_after_it(tmp_path: Path, seconds: float) -> None:
     path = tmp_path / "runs.sqlite"
-    process = subprocess.Popen([sys.executable, "-c", LOOP, str(path)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout
-    told = [process.stdout.readline().split()]
-    time.sleep(seconds)
-    os.kill(process.pid, signal.SIGKILL)
-    told += [line.split() for line in process.communicate()[0].splitlines()]
+    with subprocess.Popen([sys.executable, "-c", LOOP, str(path)], stdout=subprocess.PIPE, text=True) as loop:
+        assert loop.stdout
+        told = [loop.stdout.readline().split()]
+        time.sleep(seconds)
+        os.kill(loop.pid, signal.SIGKILL)
+        told += [line.split() for line in loop.stdout.read().splitlines()]
     with closing(Database(path)) as database:
         check(Engine(Archive(database)), told)
 

@@ -12,7 +12,16 @@ from orbital_ops_env.curriculum.certificate import Certificate, Flown
 from orbital_ops_env.curriculum.creator import Entry
 from orbital_ops_env.curriculum.database import IN_MEMORY, Database
 from orbital_ops_env.curriculum.engine import Engine
-from orbital_ops_env.curriculum.metrics import Group, alarms, frontier, lineage, mission, missions, windows
+from orbital_ops_env.curriculum.metrics import (
+    Group,
+    alarms,
+    frontier,
+    lineage,
+    mission,
+    missions,
+    training_success,
+    windows,
+)
 from orbital_ops_env.curriculum.presets import PRESETS
 from orbital_ops_env.curriculum.space import Edge
 from orbital_ops_env.missions.catalog import generate
@@ -71,9 +80,10 @@ def test_a_window_counts_groups_by_what_became_of_them(engine: Engine) -> None:
     run = begun(engine)
     fly(engine, 0, WON, LOST)
     fly(engine, 1, WON, WON)
-    fly(engine, 2, LOST)
+    fly(engine, 2, LOST, LOST)
+    fly(engine, 3, WON)  # is still flown
     (told,) = windows(engine.archive, run)
-    assert (told["window"], told["groups"], told["episodes"], told["repeated"]) == (0, 3, 5, 0)
+    assert (told["window"], told["groups"], told["episodes"], told["repeated"]) == (0, 3, 6, 0)
     assert told["success"] == pytest.approx((0.5 + 1 + 0) / 3)
     assert told["return"] == pytest.approx((0.5 + 0.9 + 0.1) / 3)
     assert told["live"] == pytest.approx(1 / 3)
@@ -88,7 +98,7 @@ def test_a_run_without_generations_has_windows_of_as_many_slots(engine: Engine) 
     run = Run("first", PRESETS["uniform"].model_copy(update={"missions": 2, "members": 2}), ("hold-v0",), 0)
     engine.create(run)
     for slot in range(5):
-        fly(engine, slot, WON)
+        fly(engine, slot, WON, LOST)
     assert [window["groups"] for window in windows(engine.archive, run)] == [2, 2, 1]
 
 
@@ -131,7 +141,7 @@ def test_a_mission_is_told_with_its_certificate_and_the_chain_of_its_edits(engin
 
 
 def window(**told: object) -> dict[str, object]:
-    return {"live": 0.5, "lineage": 0.1, "certificates": {}} | told
+    return {"groups": 4, "live": 0.5, "lineage": 0.1, "certificates": {}} | told
 
 
 @pytest.mark.parametrize(
@@ -140,6 +150,7 @@ def window(**told: object) -> dict[str, object]:
         ([window()] * 3, None),
         ([window(live=0.2)] * 2, None),
         ([window(live=0.2)] * 2 + [window()], None),
+        ([window(live=0.2)] * 2 + [window(live=0.0, groups=1)], None),
         ([window(live=0.2)] * 3, "few groups with both successes and failures: 0.20, 0.20, 0.20"),
         ([window(lineage=0.3)], "one lineage has 0.30 of the generation"),
         ([window(lineage=0.3), window()], None),
@@ -174,6 +185,16 @@ def test_held_out_success_that_falls_while_training_rises_is_told(
     for success, training in reports:
         engine.archive.note("first", "held_out", {"success": success, "training": training})
     assert len(alarms(engine.archive, run, [])) == alarm
+
+
+def test_success_in_training_is_that_of_the_last_groups_whose_members_have_all_flown(engine: Engine) -> None:
+    run = begun(engine)
+    fly(engine, 0, WON)
+    assert training_success(engine.archive, run) is None
+    for slot, outcomes in enumerate([(WON, WON), (LOST, LOST), (LOST, LOST), (WON, LOST), (WON, LOST)]):
+        fly(engine, slot + 1, *outcomes)
+    fly(engine, 6, WON)
+    assert training_success(engine.archive, run) == 0.25
 
 
 def test_a_generation_that_could_not_be_made_is_told_until_it_is(engine: Engine) -> None:

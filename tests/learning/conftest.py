@@ -13,7 +13,7 @@ from orbital_ops_env.training.server import local_server
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = 8
 TOKEN = "a token for tests"
-PATIENCE_S = 5.0
+PATIENCE_S = 60.0
 """[s] for a server to notice that a session is closed."""
 
 

@@ -180,8 +180,13 @@ def test_a_snapshot_of_a_run_is_drawn_with_a_lineage_only_where_missions_evolved
         engine = Engine(Archive(database))
         engine.create(Run("mine", PRESETS["ladder030"], ("hold-v0",), 0))
         engine.assign("mine", 0, 0)
-        engine.record("mine", 0, 0, Outcome(True, 0.9, "succeeded"))
+        (tmp_path / "early.json").write_bytes(snapshot.dump(engine.archive, "mine"))
+        for member in range(8):
+            engine.record("mine", 0, member, Outcome(True, 0.9, "succeeded"))
         (tmp_path / "curriculum.json").write_bytes(snapshot.dump(engine.archive, "mine"))
+    with pytest.raises(SystemExit):
+        drawing(monkeypatch, tmp_path / "early.json")
+    assert "of no group of run 'mine' have all members flown yet" in capsys.readouterr().err
     drawing(monkeypatch, tmp_path / "curriculum.json")
     assert (tmp_path / "curriculum_run.png").read_bytes().startswith(b"\x89PNG")
     assert not (tmp_path / "curriculum_lineage.png").exists()

@@ -21,7 +21,7 @@ from orbital_ops_env.training.server import HOST, wait_until_healthy
 OPTIONS: list[dict[str, Any]] = [{"family": "retarget-v0", "level": 2, "seed": seed} for seed in (1, 2)]
 COAST = encode(Coast(duration_s=30))
 GIVE_UP = encode(EndMission())
-BOUND_S = 20.0
+BOUND_S = 60.0
 """[s] within which a dead server must have been noticed."""
 SILENCE_S = 3.0
 """[s] of patience with a server that hangs, here."""
