@@ -51,12 +51,15 @@ class Maker:
         """Make a generation.
 
         Raises:
-            EOFError, BrokenPipeError: The process was ended.
+            RuntimeError: The process has ended.
             Exception: What went wrong there.
         """
-        self._send(job)
         assert self._process.stdout
-        answer: Made | Exception = pickle.load(self._process.stdout)
+        try:
+            self._send(job)
+            answer: Made | Exception = pickle.load(self._process.stdout)
+        except (BrokenPipeError, EOFError) as error:
+            raise RuntimeError("the process that makes generations has ended") from error
         if isinstance(answer, Exception):
             raise answer
         return answer

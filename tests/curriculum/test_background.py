@@ -123,6 +123,8 @@ def test_a_process_that_is_killed_before_it_has_read_its_job_is_told_and_begun_a
     (killed,) = children("orbital_ops_env.curriculum.maker")
     os.kill(killed, signal.SIGKILL)
     until(lambda: bool(runs.archive.events("first", "failed")))
+    (failed,) = runs.archive.events("first", "failed")
+    assert "the process that makes generations has ended" in failed["error"]
     assert not alive(killed)
     until(lambda: children("orbital_ops_env.curriculum.maker") != [])
 
