@@ -73,10 +73,11 @@ class Background:
     def _make_all(self) -> None:
         self._engine.waiting.clear()
         for run, generation in self._engine.archive.pending():
-            self._make(run, generation)
+            if not self._make(run, generation):
+                self._closed.wait(LOOK_S)
 
-    def _make(self, run: str, generation: int) -> None:
-        """Make the generation after a closed one; whatever goes wrong, slots go on with the one before."""
+    def _make(self, run: str, generation: int) -> bool:
+        """Make the generation after a closed one; False if it failed, and slots go on with the one before."""
         self.making, began = run, time.monotonic()
         try:
             made = self._begun_maker().make(self._engine.job(run, generation))
@@ -84,12 +85,12 @@ class Background:
                 if self._engine.add(made):
                     told = {"after": generation, "seconds": time.monotonic() - began}
                     self._engine.archive.note(run, "made", told)
+            return True
         except Exception as error:
-            self.making = None
             self._end_maker()
             if not self._closed.is_set():
                 self._note_failure(run, {"after": generation, "error": repr(error)})
-            self._closed.wait(LOOK_S)
+            return False
         finally:
             self.making = None
 
