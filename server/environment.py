@@ -29,7 +29,8 @@ from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.server.runs import Runs, Seat
 
 TASK_OPTIONS: Final = ("split", "index")
-SLOT_OPTIONS: Final = (*TASK_OPTIONS, "run_id", "member")
+RUN_OPTIONS: Final = (*TASK_OPTIONS, "run_id")
+SLOT_OPTIONS: Final = (*RUN_OPTIONS, "member")
 
 
 class Refused(ValueError):
@@ -201,7 +202,7 @@ def _chosen(options: dict[str, Any]) -> ResetOptions:
 
 def _misnamed(chosen: ResetOptions, given: set[str]) -> str:
     """What is wrong with options that name neither a mission nor a task nor a slot."""
-    wanted = SLOT_OPTIONS[:-1] if chosen.split == splits.CURRICULUM else TASK_OPTIONS
+    wanted = RUN_OPTIONS if chosen.split == splits.CURRICULUM else TASK_OPTIONS
     told, of_run = ", ".join(name for name in SLOT_OPTIONS if name in given), {"run_id", "member"} & given
     if of_run and wanted is TASK_OPTIONS:
         return f"reset with {told}: run_id and member are for split {splits.CURRICULUM!r}."
