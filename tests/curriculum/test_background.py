@@ -3,13 +3,13 @@
 import os
 import pickle
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
+import psutil
 import pytest
 
 from orbital_ops_env.commands import Coast, EndMission
@@ -146,20 +146,22 @@ def test_a_maker_ends_with_its_parent_and_so_do_its_certifiers() -> None:
 
 
 def children(what: str) -> list[int]:
-    """Processes with some word in their command whose line of parents leads here."""
-    table = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
-    rows = [line.split(maxsplit=2) for line in table.stdout.splitlines()]
-    parents = {int(pid): int(parent) for pid, parent, _ in rows}
+    """Living descendants with some word in their command."""
+    return [each.pid for each in psutil.Process().children(recursive=True) if what in command(each)]
 
-    def ours(pid: int) -> bool:
-        return pid == os.getpid() or (pid in parents and ours(parents[pid]))
 
-    return [int(pid) for pid, _, command in rows if what in command and ours(int(pid))]
+def command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return ""
 
 
 def alive(pid: int) -> bool:
-    table = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return bool(table.stdout.strip()) and not table.stdout.startswith("Z")
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_an_episode_that_nobody_steps_any_more_has_failed_and_its_late_outcome_does_not_count(
