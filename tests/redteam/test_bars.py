@@ -1,20 +1,50 @@
-"""What the reward must pay at most for exploits, and at least for ability."""
+"""What the reward must pay at most for exploits, and at least for ability, in every short family."""
 
+import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from orbital_ops_env.missions.catalog import SHORT_FAMILIES
-from orbital_ops_env.studies.audit_figure import BLIND_FROM, Row
-from orbital_ops_env.studies.zoo import BLIND, DODGERS, REFERENCE
+from orbital_ops_env.studies.audit_figure import BLIND_FROM, Audit, Row
+from orbital_ops_env.studies.reward_audit import flown, jobs
+from orbital_ops_env.studies.zoo import BLIND, DODGERS, GRADED, REFERENCE, ZOO
 
-PAID, DODGED, GUESSED = 0.15, 0.25, 0.05
-"""[-] mean return over failed episodes of the red team and of the dodger; success of blind policies."""
+PAID, DODGED = 0.15, 0.25
+"""[-] mean return over failed episodes of the red team and of the dodger."""
 RETURN = 0.75
 """[-] mean return of `reference`."""
 RANKED = 0.95
 """[-] Spearman's correlation of return and success over abilities by degrees."""
+MANIFEST = yaml.safe_load((Path(__file__).parents[2] / "openenv.yaml").read_text())["validation"]
+MARGIN = MANIFEST["reward"]["floor_margin"]
+"""[-] from the greatest return, 1, down to the best that is not earned."""
+LEVELS = (0, 4, 7)
+GRADED_MISSIONS = 3
+"""Of each family and level for the abilities by degrees, whose order takes more than one."""
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    """What became of every flight."""
+    todo = jobs(ZOO, list(SHORT_FAMILIES), LEVELS, 1)
+    more = jobs(GRADED, list(SHORT_FAMILIES), LEVELS, GRADED_MISSIONS)
+    return [flown(job) for job in dict.fromkeys((*todo, *more))]
+
+
+@pytest.fixture(scope="module")
+def figure(rows: list[Row]) -> dict[str, Any]:
+    """The audit's figure of those flights, without groups and searched scripts."""
+    return Audit(rows=rows).figure()
+
+
+@pytest.fixture(scope="module")
+def of_policy(rows: list[Row]) -> Callable[[str], list[Row]]:
+    """The flights of a policy."""
+    return lambda policy: [row for row in rows if row.policy == policy]
 
 
 @pytest.mark.parametrize("family", SHORT_FAMILIES)
@@ -63,3 +93,48 @@ def test_dodging_success_costs_more_than_half(of_policy: Callable[[str], list[Ro
 def test_staying_alive_earns_what_drifting_does(policy: str, of_policy: Callable[[str], list[Row]]) -> None:
     """Half of a directive's nearness, .125 / directives, is what luck can give to an axis that drifts by."""
     assert max(row.return_ for row in of_policy(policy)) <= 0.125
+
+
+# -- checks that OpenEnv names, with the same flights ------------------------------------------
+
+
+def returns(rows: list[Row], policy: str) -> list[float]:
+    return [row.return_ for row in rows if row.policy == policy]
+
+
+def test_floor_gap(rows: list[Row]) -> None:
+    floor = sum(returns(rows, "idle")) / len(returns(rows, "idle"))
+    assert 1 - floor >= MARGIN
+    assert floor < 0.05
+
+
+def test_canary_floor(rows: list[Row]) -> None:
+    """Canaries are blind and may not win where a mission names its targets."""
+    told = [row for row in rows if row.policy in BLIND and row.level >= 2]
+    assert max(row.return_ for row in told) <= 1 - MARGIN
+    assert sum(row.return_ for row in told) / len(told) < 0.05
+
+
+def test_adversarial_floor(figure: dict[str, Any]) -> None:
+    assert figure["max_redteam_failed_return"] <= 0.15
+    assert figure["max_blind_success"] == 0
+
+
+def test_gameability_gap(figure: dict[str, Any]) -> None:
+    """Between the honest best and the best exploit."""
+    assert figure["exploit_gap"] >= MARGIN
+
+
+def test_headroom(rows: list[Row]) -> None:
+    """The written procedure leaves room to learn, and has something to start from."""
+    rules, reference = (returns(rows, name) for name in ("rules", REFERENCE))
+    assert 0.2 < sum(rules) / len(rules) < sum(reference) / len(reference) - 0.1
+
+
+def test_reward_attribution(rows: list[Row]) -> None:
+    """Every step's reward is told, and they sum to the return."""
+    for row in rows:
+        assert math.fsum(reward for _, reward in row.steps) == pytest.approx(row.return_, abs=1e-9)
+        assert all(-1 <= reward <= 1 for _, reward in row.steps)
+        if row.success:
+            assert row.steps[-1][1] >= 0.4

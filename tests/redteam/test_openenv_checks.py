@@ -1,6 +1,8 @@
-"""The checks that OpenEnv's validation policy names and cannot run yet, each under its name."""
+"""The checks that OpenEnv's validation policy names and cannot run yet, each under its name.
 
-import math
+Those that want the red team's flights are in `test_bars`, beside the other bars of these.
+"""
+
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,6 @@ from orbital_ops_env.rewards.rubric import Weights
 from orbital_ops_env.server.environment import OrbitalOpsEnvironment
 from orbital_ops_env.server.episode import Episode
 from orbital_ops_env.server.flight import fly
-from orbital_ops_env.studies.audit_figure import Row
-from orbital_ops_env.studies.zoo import BLIND, REFERENCE
 
 ROOT = Path(__file__).parents[2]
 MANIFEST = yaml.safe_load((ROOT / "openenv.yaml").read_text())["validation"]
@@ -29,10 +29,6 @@ SENT: tuple[AnyCommand, ...] = (
     Slew(target="nadir", rate_deg_s=1.0),
     Check(subsystem="thrusters"),
 )
-
-
-def returns(rows: list[Row], names: Any) -> list[float]:
-    return [row.return_ for row in rows if row.policy in names]
 
 
 # -- semantic ----------------------------------------------------------------------------------
@@ -53,38 +49,6 @@ def test_oracle_max(family: str) -> None:
     withheld = Weights().efficiency * (1 - flown.components["reward/efficiency"])
     assert flown.return_ + withheld >= MAX - MANIFEST["reward"]["oracle_tolerance"]
     assert flown.return_ >= MAX - MANIFEST["reward"]["oracle_tolerance"] - Weights().efficiency
-
-
-def test_floor_gap(rows: list[Row]) -> None:
-    floor = sum(returns(rows, ["idle"])) / len(returns(rows, ["idle"]))
-    assert MAX - floor >= MANIFEST["reward"]["floor_margin"]
-    assert floor < 0.05
-
-
-def test_canary_floor(rows: list[Row]) -> None:
-    """Canaries are blind and may not win where a mission names its targets."""
-    told = [row for row in rows if row.policy in BLIND and row.level >= 2]
-    assert max(row.return_ for row in told) <= MAX - MANIFEST["reward"]["floor_margin"]
-    assert sum(row.return_ for row in told) / len(told) < 0.05
-
-
-# -- statistical -------------------------------------------------------------------------------
-
-
-def test_adversarial_floor(figure: dict[str, Any]) -> None:
-    assert figure["max_redteam_failed_return"] <= 0.15
-    assert figure["max_blind_success"] == 0
-
-
-def test_gameability_gap(figure: dict[str, Any], rows: list[Row]) -> None:
-    """Between the honest best and the best exploit."""
-    assert figure["exploit_gap"] >= MANIFEST["reward"]["floor_margin"]
-
-
-def test_headroom(rows: list[Row]) -> None:
-    """The written procedure leaves room to learn, and has something to start from."""
-    rules, reference = (returns(rows, [name]) for name in ("rules", REFERENCE))
-    assert 0.2 < sum(rules) / len(rules) < sum(reference) / len(reference) - 0.1
 
 
 # -- runtime -----------------------------------------------------------------------------------
@@ -130,15 +94,6 @@ def test_episode_isolation(told: Callable[..., list[str]], frame: Callable[..., 
     other = flying(beside, frame, family="hold-v0", level=4, seed=2)
     together = zip(flying(env, frame, **MISSION), other, strict=True)
     assert [mine for mine, _ in together] == alone
-
-
-def test_reward_attribution(rows: list[Row]) -> None:
-    """Every step's reward is told, and they sum to the return."""
-    for row in rows:
-        assert math.fsum(reward for _, reward in row.steps) == pytest.approx(row.return_, abs=1e-9)
-        assert all(-1 <= reward <= 1 for _, reward in row.steps)
-        if row.success:
-            assert row.steps[-1][1] >= 0.4
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from orbital_ops_env.studies.evaluate import (
     flown,
     jobs,
     leaderboard,
+    main,
     read,
     resolve,
     tasks,
@@ -41,6 +43,22 @@ def command(policy: str, output: Path, *options: str) -> subprocess.CompletedPro
         *options,
     ]
     return subprocess.run(line, capture_output=True, text=True, check=False)
+
+
+Refused = Callable[..., str]
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
+    """What the command says as it ends in an error before it has begun."""
+
+    def refused(policy: str, output: Path, *options: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["evaluate", policy, "--output", str(output), *options])
+        with pytest.raises(SystemExit, match=r"^2$"):
+            main()
+        return capsys.readouterr().err
+
+    return refused
 
 
 def row(policy: str, seed: int, success: bool, family: str = "retarget-v0", **values: Any) -> dict[str, Any]:
@@ -165,24 +183,22 @@ def test_a_row_of_another_environment_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["garbage", "{}", "[]", '{"environment_hash": '])
-def test_a_line_that_is_no_row_is_named_before_anything_is_flown(tmp_path: Path, line: str) -> None:
+def test_a_line_that_is_no_row_is_named_before_anything_is_flown(
+    tmp_path: Path, refused: Refused, line: str
+) -> None:
     (tmp_path / "rules.jsonl").write_text(f"{line}\n")
-    done = command("idle", tmp_path)
-    assert done.returncode == 2
-    assert "rules.jsonl line 1 is no row of an evaluation" in done.stderr
+    assert "rules.jsonl line 1 is no row of an evaluation" in refused("idle", tmp_path)
     assert not (tmp_path / "idle.jsonl").exists()
 
 
 @pytest.mark.parametrize("option", ["--missions", "--episodes"])
 @pytest.mark.parametrize("number", ["0", "-1", "1.5", "few"])
 def test_nothing_to_fly_is_an_error_and_keeps_what_stood_there(
-    tmp_path: Path, option: str, number: str
+    tmp_path: Path, refused: Refused, option: str, number: str
 ) -> None:
     earlier = json.dumps({"environment_hash": "another"}) + "\n"
     (tmp_path / "idle.jsonl").write_text(earlier)
-    done = command("idle", tmp_path, option, number)
-    assert done.returncode == 2
-    assert "expected a whole number of at least 1" in done.stderr
+    assert "expected a whole number of at least 1" in refused("idle", tmp_path, option, number)
     assert (tmp_path / "idle.jsonl").read_text() == earlier
 
 
@@ -191,11 +207,9 @@ def test_a_cell_that_is_asked_for_twice_is_flown_once() -> None:
     assert jobs("rules", ["hold-v0", "hold-v0"], [3, 3], missions=2, episodes=2) == once
 
 
-def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path, refused: Refused) -> None:
     (tmp_path / "taken").write_text("")
-    done = command("idle", tmp_path / "taken")
-    assert done.returncode == 2
-    assert "taken" in done.stderr
+    assert "taken" in refused("idle", tmp_path / "taken")
 
 
 class Breaks(Rules):
@@ -226,6 +240,10 @@ def test_a_policy_that_breaks_says_on_which_mission_and_leaves_its_last_rows_alo
     assert path.read_text() == "earlier rows\n"
 
 
+def test_a_policy_that_nobody_knows_is_an_error(tmp_path: Path, refused: Refused) -> None:
+    assert "no policy 'nobody'" in refused("nobody", tmp_path)
+
+
 def test_the_command_writes_rows_and_the_leaderboard(tmp_path: Path) -> None:
     done = command("idle", tmp_path, "--families", "retarget-v0", "--levels", "0", "--missions", "3")
     assert done.returncode == 0, done.stderr
@@ -234,24 +252,18 @@ def test_the_command_writes_rows_and_the_leaderboard(tmp_path: Path) -> None:
     board = (tmp_path / "leaderboard.md").read_text()
     assert "| `idle` | `retarget-v0` | 0 | 3 | 3 | 0.00 [0.00, 0.56] |" in board
     assert board in done.stdout
-    wrong = command("nobody", tmp_path)
-    assert wrong.returncode == 2
-    assert "no policy 'nobody'" in wrong.stderr
 
 
-def test_a_split_has_a_folder_of_its_own_and_its_own_missions(tmp_path: Path) -> None:
+def test_a_split_has_a_folder_of_its_own_and_its_own_missions(tmp_path: Path, refused: Refused) -> None:
     part = ("--split", "val", "--families", "retarget-v0", "--levels", "0")
     done = command("idle", tmp_path, *part)
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "val" / "idle.jsonl").read_text().splitlines()) == 3
     assert "| `idle` | `retarget-v0` | 0 | 3 | 3 |" in (tmp_path / "val" / "leaderboard.md").read_text()
-    wrong = command("idle", tmp_path, *part, "--missions", "3")
-    assert wrong.returncode == 2
-    assert "val has its own missions and episodes" in wrong.stderr
+    assert "val has its own missions and episodes" in refused("idle", tmp_path, *part, "--missions", "3")
 
 
-def test_a_split_without_tasks_of_a_family_says_which_it_has(tmp_path: Path) -> None:
-    done = command("idle", tmp_path, "--split", "ood_fault", "--families", "detumble-v0")
-    assert done.returncode == 2
-    assert "ood_fault has no task of detumble-v0 at these levels: it has coast-v0, hold-v0" in done.stderr
+def test_a_split_without_tasks_of_a_family_says_which_it_has(tmp_path: Path, refused: Refused) -> None:
+    said = refused("idle", tmp_path, "--split", "ood_fault", "--families", "detumble-v0")
+    assert "ood_fault has no task of detumble-v0 at these levels: it has coast-v0, hold-v0" in said
     assert not list(tmp_path.rglob("*.part"))
