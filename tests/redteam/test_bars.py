@@ -19,8 +19,8 @@ RETURN = 0.75
 """[-] mean return of `reference`."""
 RANKED = 0.95
 """[-] Spearman's correlation of return and success over abilities by degrees."""
-MANIFEST = yaml.safe_load((Path(__file__).parents[2] / "openenv.yaml").read_text())["validation"]
-MARGIN = MANIFEST["reward"]["floor_margin"]
+MANIFEST = yaml.safe_load((Path(__file__).parents[2] / "openenv.yaml").read_text())
+MARGIN = MANIFEST["validation"]["reward"]["floor_margin"]
 """[-] from the greatest return, 1, down to the best that is not earned."""
 LEVELS = (0, 4, 7)
 GRADED_MISSIONS = 3
@@ -110,13 +110,13 @@ def test_floor_gap(rows: list[Row]) -> None:
 
 def test_canary_floor(rows: list[Row]) -> None:
     """Canaries are blind and may not win where a mission names its targets."""
-    told = [row for row in rows if row.policy in BLIND and row.level >= 2]
+    told = [row for row in rows if row.policy in BLIND and row.level >= BLIND_FROM]
     assert max(row.return_ for row in told) <= 1 - MARGIN
     assert sum(row.return_ for row in told) / len(told) < 0.05
 
 
 def test_adversarial_floor(figure: dict[str, Any]) -> None:
-    assert figure["max_redteam_failed_return"] <= 0.15
+    assert figure["max_redteam_failed_return"] <= PAID
     assert figure["max_blind_success"] == 0
 
 
